@@ -1,0 +1,1 @@
+"""Exact machines: numpy, no torch."""

@@ -1,0 +1,247 @@
+"""Moore machines as tables: the exact side of every regular task."""
+
+import json
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldru.errors import LdruError
+
+UNLABELLED = -1
+"""The output of a state that gives no label: words ending there are outside the domain."""
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class MooreMachine:
+    """A complete deterministic automaton that answers with the output of its last state.
+
+    alphabet: one string per symbol; a token is the index of its symbol.
+    delta: next states [states, symbols].
+    output: label of each state [states]; labels count from 0, `UNLABELLED` is outside the domain.
+    """
+
+    alphabet: tuple[str, ...]
+    delta: IntArray
+    output: IntArray
+    start: int = 0
+    _tokens: dict[str, int] = field(init=False, repr=False)
+
+    def __init__(
+        self, *, alphabet: Iterable[str], delta: ArrayLike, output: ArrayLike, start: int = 0
+    ) -> None:
+        symbols = tuple(alphabet)
+        _check_alphabet(symbols)
+        table = _integers(delta, name="delta", axes=2)
+        labels = _integers(output, name="output", axes=1)
+        _check_tables(symbols, table, labels, start)
+        for array in (table, labels):
+            array.flags.writeable = False
+        object.__setattr__(self, "alphabet", symbols)
+        object.__setattr__(self, "delta", table)
+        object.__setattr__(self, "output", labels)
+        object.__setattr__(self, "start", int(start))
+        object.__setattr__(self, "_tokens", {symbol: i for i, symbol in enumerate(symbols)})
+
+    @property
+    def num_states(self) -> int:
+        return len(self.output)
+
+    @property
+    def num_symbols(self) -> int:
+        return len(self.alphabet)
+
+    @property
+    def num_classes(self) -> int:
+        """How many labels there are: one more than the largest."""
+        return int(self.output.max()) + 1
+
+    def run(self, tokens: ArrayLike) -> IntArray:
+        """The label of each word: [..., length] -> [...]."""
+        return self.output[self.final_states(tokens)]
+
+    def final_states(self, tokens: ArrayLike) -> IntArray:
+        """The state in which each word ends: [..., length] -> [...]."""
+        words = np.asarray(tokens)
+        if words.size and not (words.min() >= 0 and words.max() < self.num_symbols):
+            raise LdruError(
+                f"tokens run from 0 to {self.num_symbols - 1} here, "
+                f"got {int(words.min())} to {int(words.max())}"
+            )
+        states = np.full(words.shape[:-1], self.start, dtype=np.int64)
+        for position in range(words.shape[-1]):
+            states = self.delta[states, words[..., position]]
+        return states
+
+    def encode(self, word: str | Sequence[str]) -> IntArray:
+        """A word as tokens [length]; several characters a symbol are separated by blanks."""
+        symbols = word
+        if isinstance(word, str) and any(len(symbol) > 1 for symbol in self.alphabet):
+            symbols = word.split()
+        for place, symbol in enumerate(symbols):
+            if symbol not in self._tokens:
+                raise LdruError(
+                    f"symbol {symbol!r} at place {place + 1} of {word!r} is not in the alphabet "
+                    f"{' '.join(self.alphabet)}"
+                )
+        return np.array([self._tokens[symbol] for symbol in symbols], dtype=np.int64)
+
+    def decode(self, tokens: ArrayLike) -> str:
+        """Tokens [length] as text, so that `encode` reads it back."""
+        blank = " " if any(len(symbol) > 1 for symbol in self.alphabet) else ""
+        return blank.join(self.alphabet[token] for token in np.asarray(tokens))
+
+    def minimal(self) -> "MooreMachine":
+        """The smallest equivalent machine, states numbered in the order words reach them."""
+        reached = _reach_order(self)
+        delta = np.empty_like(self.delta[reached])
+        number = np.empty(self.num_states, dtype=np.int64)
+        number[reached] = np.arange(len(reached))
+        delta[:] = number[self.delta[reached]]
+        output = self.output[reached]
+        # Moore's refinement: split blocks until the successors of equal states are equal.
+        blocks = np.unique(output, return_inverse=True)[1]
+        while True:
+            signature = np.column_stack([blocks, blocks[delta]])
+            finer = np.unique(signature, axis=0, return_inverse=True)[1].reshape(-1)
+            if finer.max() == blocks.max():
+                break
+            blocks = finer
+        first = np.unique(blocks, return_index=True)[1]
+        merged = MooreMachine(
+            alphabet=self.alphabet,
+            delta=blocks[delta[first]],
+            output=output[first],
+            start=int(blocks[0]),
+        )
+        order = _reach_order(merged)
+        rank = np.argsort(order)
+        return MooreMachine(
+            alphabet=self.alphabet, delta=rank[merged.delta[order]], output=merged.output[order]
+        )
+
+    def counterexample(self, other: "MooreMachine") -> tuple[int, ...] | None:
+        """A shortest word on which two machines differ, as tokens; None when they are equal."""
+        if self.alphabet != other.alphabet:
+            raise LdruError(
+                f"machines over the alphabets {' '.join(self.alphabet)} and "
+                f"{' '.join(other.alphabet)} cannot be compared"
+            )
+        seen: dict[tuple[int, int], tuple[int, ...]] = {(self.start, other.start): ()}
+        queue = deque(seen)
+        while queue:
+            mine, theirs = pair = queue.popleft()
+            if self.output[mine] != other.output[theirs]:
+                return seen[pair]
+            for token in range(self.num_symbols):
+                follower = int(self.delta[mine, token]), int(other.delta[theirs, token])
+                if follower not in seen:
+                    seen[follower] = (*seen[pair], token)
+                    queue.append(follower)
+        return None
+
+    def is_equivalent(self, other: "MooreMachine") -> bool:
+        """Whether two machines label every word alike."""
+        return self.counterexample(other) is None
+
+    def to_json(self) -> str:
+        """The machine as JSON text, for `from_json` and `ldru.task(path=...)`."""
+        tables = {"delta": self.delta.tolist(), "output": self.output.tolist()}
+        return json.dumps({"alphabet": list(self.alphabet), "start": self.start, **tables})
+
+    @classmethod
+    def from_json(cls, text: str) -> "MooreMachine":
+        """A machine from JSON text with the keys alphabet, delta, output and, optionally, start."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise LdruError(f"the machine is not valid JSON: {problem}") from problem
+        if not isinstance(data, dict):
+            raise LdruError(f"a machine is a JSON object, got {type(data).__name__}")
+        missing = {"alphabet", "delta", "output"} - set(data)
+        unknown = set(data) - {"alphabet", "delta", "output", "start"}
+        if missing or unknown:
+            raise LdruError(
+                "a machine has the keys alphabet, delta, output and, optionally, start; "
+                f"missing: {', '.join(sorted(missing)) or 'none'}, "
+                f"unknown: {', '.join(sorted(unknown)) or 'none'}"
+            )
+        return cls(**data)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "MooreMachine":
+        """A machine from a JSON file."""
+        try:
+            text = Path(path).read_text()
+        except (OSError, UnicodeDecodeError) as problem:
+            raise LdruError(f"cannot read the machine {str(path)!r}: {problem}") from problem
+        try:
+            return cls.from_json(text)
+        except LdruError as problem:
+            raise LdruError(f"machine file {str(path)!r}: {problem}") from problem
+
+
+def _reach_order(machine: MooreMachine) -> IntArray:
+    """The states reachable from the start, breadth first in order of symbols."""
+    order, seen = [machine.start], {machine.start}
+    for state in order:
+        for follower in machine.delta[state].tolist():
+            if follower not in seen:
+                seen.add(follower)
+                order.append(follower)
+    return np.array(order, dtype=np.int64)
+
+
+def _integers(values: ArrayLike, *, name: str, axes: int) -> IntArray:
+    """A table of whole numbers, copied."""
+    try:
+        array = np.array(values)
+    except ValueError as problem:
+        raise LdruError(f"{name} has rows of different lengths") from problem
+    if array.ndim != axes or not np.issubdtype(array.dtype, np.integer):
+        wanted = "a row of next states per state" if axes == 2 else "one label per state"
+        raise LdruError(
+            f"{name} must hold whole numbers, {wanted}; got shape {list(array.shape)} "
+            f"of {array.dtype}"
+        )
+    return array.astype(np.int64)
+
+
+def _check_alphabet(alphabet: tuple[str, ...]) -> None:
+    if not alphabet:
+        raise LdruError("the alphabet is empty: a machine needs at least one symbol")
+    for symbol in alphabet:
+        if not isinstance(symbol, str) or not symbol or symbol != symbol.strip():
+            raise LdruError(f"symbols are non-empty strings without blanks, got {symbol!r}")
+    if len(set(alphabet)) != len(alphabet):
+        raise LdruError(f"the alphabet names a symbol twice: {' '.join(alphabet)}")
+
+
+def _check_tables(
+    alphabet: tuple[str, ...], delta: IntArray, output: IntArray, start: object
+) -> None:
+    states = len(output)
+    if delta.shape != (states, len(alphabet)):
+        raise LdruError(
+            f"delta must be [{states} states, {len(alphabet)} symbols], as output and alphabet "
+            f"say, got {list(delta.shape)}"
+        )
+    outside = np.argwhere((delta < 0) | (delta >= states))
+    if len(outside):
+        state, token = outside[0]
+        raise LdruError(
+            f"delta sends state {state} on {alphabet[token]!r} to {delta[state, token]}; "
+            f"states run from 0 to {states - 1}"
+        )
+    if output.min() < UNLABELLED or output.max() < 0:
+        raise LdruError(
+            f"output labels count from 0 ({UNLABELLED} for states outside the domain, not all), "
+            f"got {output.tolist()[:20]}"
+        )
+    if not isinstance(start, int | np.integer) or not 0 <= start < states:
+        raise LdruError(f"start must be a state from 0 to {states - 1}, got {start!r}")

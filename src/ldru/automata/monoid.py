@@ -1,0 +1,88 @@
+"""The transition monoid: what a machine remembers of a word, and how memories compose."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ldru.automata.machine import IntArray, MooreMachine
+from ldru.errors import LdruError
+
+DEFAULT_LIMIT = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Monoid:
+    """The maps of states that words induce, numbered in the order of their shortest words.
+
+    elements: state maps [size, states]; element 0 is the identity, the class of the empty word.
+    representatives: the first shortest word of each element, as tokens.
+    step: the class of a word with one more symbol [size, symbols] (the right Cayley graph).
+    """
+
+    machine: MooreMachine
+    elements: IntArray
+    representatives: tuple[tuple[int, ...], ...]
+    step: IntArray
+
+    @property
+    def size(self) -> int:
+        return len(self.elements)
+
+    @cached_property
+    def output(self) -> IntArray:
+        """The label of the words of each class [size]."""
+        return self.machine.output[self.elements[:, self.machine.start]]
+
+    @cached_property
+    def table(self) -> IntArray:
+        """The class of uv for u in class i and v in class j [size, size]."""
+        table = np.empty((self.size, self.size), dtype=np.int64)
+        number = {word: index for index, word in enumerate(self.representatives)}
+        table[:, 0] = np.arange(self.size)
+        for column, word in enumerate(self.representatives[1:], start=1):
+            # A prefix of a first shortest word is one too, so its column is already there.
+            table[:, column] = self.step[table[:, number[word[:-1]]], word[-1]]
+        return table
+
+    def classify(self, word: str | ArrayLike) -> int | IntArray:
+        """The class of a word (text), or of each word of an array of tokens [..., length]."""
+        tokens = self.machine.encode(word) if isinstance(word, str) else np.asarray(word)
+        classes = np.zeros(tokens.shape[:-1], dtype=np.int64)
+        for position in range(tokens.shape[-1]):
+            classes = self.step[classes, tokens[..., position]]
+        return int(classes) if classes.ndim == 0 else classes
+
+
+def monoid(machine: MooreMachine, *, limit: int = DEFAULT_LIMIT) -> Monoid:
+    """The transition monoid of a machine; of a minimal machine, its syntactic monoid.
+
+    limit: the largest size; a monoid can have states**states elements, so it stops there.
+    """
+    identity = np.arange(machine.num_states)
+    number = {identity.tobytes(): 0}
+    elements, step = [identity], []
+    representatives: list[tuple[int, ...]] = [()]
+    for current, word in zip(elements, representatives, strict=True):
+        row = []
+        for token in range(machine.num_symbols):
+            element = machine.delta[current, token]
+            name = element.tobytes()
+            if name not in number:
+                if len(elements) >= limit:
+                    raise LdruError(
+                        f"the monoid has more than {limit} elements, the limit asked for; "
+                        f"raise the limit if memory allows ({machine.num_states} states)"
+                    )
+                number[name] = len(elements)
+                elements.append(element)
+                representatives.append((*word, token))
+            row.append(number[name])
+        step.append(row)
+    return Monoid(
+        machine=machine,
+        elements=np.array(elements),
+        representatives=tuple(representatives),
+        step=np.array(step),
+    )

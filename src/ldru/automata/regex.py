@@ -1,0 +1,60 @@
+"""From a regular expression to its minimal machine; automata-lib parses the expression."""
+
+import re
+
+from ldru.automata.machine import MooreMachine
+from ldru.errors import LdruError, MissingExtraError
+
+MAX_STATES = 20_000
+
+
+def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
+    """The minimal machine that answers 1 for the words of a regular expression, else 0.
+
+    The whole word must match. Syntax: literals, `|`, `*`, `+`, `?`, `{n,m}`, `.`, `[a-c]`, `()`,
+    and `&` for the intersection; a backslash makes a symbol a literal.
+
+    alphabet: its symbols in order of their tokens; by default those of the expression, sorted.
+    """
+    try:
+        from automata.base.exceptions import AutomatonException, RegexException
+        from automata.fa.nfa import NFA
+    except ImportError as problem:
+        raise MissingExtraError(package="automata-lib", extra="") from problem
+    if not regex:
+        raise LdruError("the regular expression is empty; give one such as (01)*")
+    if alphabet is None and re.search(r"(?<!\\)(\.|\[\^)", regex):
+        raise LdruError(f"'.' and '[^' in {regex!r} need the alphabet; give it, for example '01'")
+    if alphabet is not None and len(set(alphabet)) != len(alphabet):
+        raise LdruError(f"the alphabet names a symbol twice: {alphabet!r}")
+    try:
+        parsed = NFA.from_regex(regex, input_symbols=set(alphabet) if alphabet else None)
+        nfa = parsed.eliminate_lambda()
+    except (AutomatonException, RegexException, ValueError) as problem:
+        raise LdruError(f"cannot read the regular expression {regex!r}: {problem}") from problem
+    # automata-lib counts the marks of {2,3} and [0-2] among the symbols; the moves do not.
+    used = {symbol for moves in nfa.transitions.values() for symbol in moves}
+    symbols = alphabet or "".join(sorted(used))
+    if not symbols:
+        raise LdruError(f"{regex!r} names no symbol; give the alphabet, for example '01'")
+
+    # The subset construction is ours because it must stop: k moves can need 2**k states.
+    start = frozenset([nfa.initial_state])
+    subsets, number, delta = [start], {start: 0}, []
+    for subset in subsets:
+        row = []
+        for symbol in symbols:
+            follower = frozenset(
+                state for q in subset for state in nfa.transitions.get(q, {}).get(symbol, ())
+            )
+            if follower not in number:
+                if len(subsets) >= MAX_STATES:
+                    raise LdruError(
+                        f"{regex!r} needs more than {MAX_STATES} states, the most that are built"
+                    )
+                number[follower] = len(subsets)
+                subsets.append(follower)
+            row.append(number[follower])
+        delta.append(row)
+    output = [int(not subset.isdisjoint(nfa.final_states)) for subset in subsets]
+    return MooreMachine(alphabet=symbols, delta=delta, output=output).minimal()
