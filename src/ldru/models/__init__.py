@@ -1,0 +1,15 @@
+"""Architectures with one call: `model(tokens, lengths=None) -> [batch, classes]`."""
+
+from ldru.models.ldru import LDRU, LDRUClassifier
+from ldru.models.spec import MODELS, LDRUSpec, ModelSpec, build, model_name, model_spec
+
+__all__ = [
+    "LDRU",
+    "MODELS",
+    "LDRUClassifier",
+    "LDRUSpec",
+    "ModelSpec",
+    "build",
+    "model_name",
+    "model_spec",
+]

@@ -1,0 +1,158 @@
+"""The Log-Depth Recurrent Unit: an encoder, and a classifier of token sequences on top of it."""
+
+import itertools
+from typing import Literal, overload
+
+import torch
+from torch import Tensor, nn
+
+from ldru.errors import LdruError
+from ldru.layers import Dropout, Embedding, Linear, activation_named
+from ldru.operators import build_operator
+from ldru.tree import Level, check_lengths, tree_levels
+
+
+class ResidualBlock(nn.Module):
+    """h <- LayerNorm(h + FFN(h)), with FFN: d -> 4d -> d."""
+
+    def __init__(self, *, dim: int, activation: str = "relu") -> None:
+        super().__init__()
+        self.dim, self.activation = dim, activation
+        self.up = Linear(dim, 4 * dim)
+        self.down = Linear(4 * dim, dim)
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, state: Tensor) -> Tensor:
+        """Refine states: [..., dim] -> [..., dim]."""
+        act = activation_named(self.activation)
+        return self.norm(state + self.down(act(self.up(state))))
+
+
+class LDRU(nn.Module):
+    """Encode words of vectors in logarithmic depth: [batch, length, dim] -> [batch, dim].
+
+    Neighbours are combined by `operator` until one vector is left; after each step every state
+    goes through one shared residual block and dropout (see `tree_reduce` for the pairing rule and
+    the law of padding).
+
+    operator: a name of `OPERATORS`, or a module [..., dim], [..., dim] -> [..., dim].
+    activation: of the residual block and of the MLP operator's gates.
+    leaf_block: one more residual block, with its own weights, on the inputs. The paper's parameter
+        totals fit a model with such a block, its text describes none.
+    """
+
+    def __init__(
+        self,
+        *,
+        dim: int = 64,
+        operator: str | nn.Module = "mlp",
+        dropout: float = 0.1,
+        activation: str = "relu",
+        leaf_block: bool = False,
+    ) -> None:
+        super().__init__()
+        if dim < 1:
+            raise LdruError(f"dim must be at least 1, got {dim}")
+        if not 0 <= dropout < 1:
+            raise LdruError(f"dropout must lie in [0, 1), got {dropout}")
+        activation_named(activation)
+        self.dim = dim
+        if isinstance(operator, str):
+            operator = build_operator(operator, dim=dim, activation=activation)
+        self.operator = operator
+        self.block = ResidualBlock(dim=dim, activation=activation)
+        self.dropout = Dropout(rate=dropout)
+        self.leaf_block = ResidualBlock(dim=dim, activation=activation) if leaf_block else None
+
+    @overload
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, *, return_levels: Literal[False] = False
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, *, return_levels: Literal[True]
+    ) -> tuple[Tensor, list[Level]]: ...
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, *, return_levels: bool = False
+    ) -> Tensor | tuple[Tensor, list[Level]]:
+        """Encode words: [batch, length, dim] -> [batch, dim].
+
+        return_levels: also return every level of the tree, leaves first.
+        """
+        if x.shape[-1] != self.dim:
+            raise LdruError(f"expected vectors of width {self.dim}, got {list(x.shape)}")
+        if self.leaf_block is not None:
+            x = self.leaf_block(x)
+        level_numbers = itertools.count()
+
+        def finish(nodes: Tensor) -> Tensor:
+            return self.dropout(self.block(nodes), next(level_numbers))
+
+        levels = list(tree_levels(self.operator, x, lengths, finish))
+        root = levels[-1].nodes[:, 0]
+        return (root, levels) if return_levels else root
+
+
+class LDRUClassifier(nn.Module):
+    """Classify token sequences: embedding, LDRU, linear head."""
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        num_classes: int,
+        dim: int = 64,
+        operator: str | nn.Module = "mlp",
+        dropout: float = 0.1,
+        activation: str = "relu",
+        leaf_block: bool = False,
+    ) -> None:
+        super().__init__()
+        if vocab_size < 1 or num_classes < 1:
+            raise LdruError(
+                f"vocab_size and num_classes must be at least 1, got {vocab_size}, {num_classes}"
+            )
+        self.vocab_size, self.num_classes = vocab_size, num_classes
+        self.embedding = Embedding(vocab_size, dim)
+        self.encoder = LDRU(
+            dim=dim,
+            operator=operator,
+            dropout=dropout,
+            activation=activation,
+            leaf_block=leaf_block,
+        )
+        self.head = Linear(dim, num_classes)
+
+    @overload
+    def forward(
+        self,
+        tokens: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        return_levels: Literal[False] = False,
+    ) -> Tensor: ...
+    @overload
+    def forward(
+        self, tokens: Tensor, lengths: Tensor | None = None, *, return_levels: Literal[True]
+    ) -> tuple[Tensor, list[Level]]: ...
+    def forward(
+        self, tokens: Tensor, lengths: Tensor | None = None, *, return_levels: bool = False
+    ) -> Tensor | tuple[Tensor, list[Level]]:
+        """Score the classes: [batch, length] -> [batch, classes].
+
+        return_levels: also return every level of the tree, leaves first.
+        """
+        if tokens.ndim != 2 or tokens.shape[1] == 0:
+            raise LdruError(
+                f"expected tokens [batch, length] with a length of at least 1, "
+                f"got {list(tokens.shape)}"
+            )
+        if lengths is not None:
+            check_lengths(lengths, batch=tokens.shape[0], length=tokens.shape[1])
+            places = torch.arange(tokens.shape[1], device=tokens.device)
+            tokens = torch.where(places < lengths[:, None], tokens, 0)
+        x = self.embedding(tokens)
+        if return_levels:
+            root, levels = self.encoder(x, lengths, return_levels=True)
+            return self.head(root), levels
+        return self.head(self.encoder(x, lengths))

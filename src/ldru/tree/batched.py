@@ -1,0 +1,83 @@
+"""All words of a batch at once, level by level; padded words by masks, in static shapes."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ldru.tree.reference import Combine, Finish
+
+
+class Level(NamedTuple):
+    """The nodes of one height of the tree, for every word of a batch.
+
+    nodes: [batch, nodes, dim]; beyond a word's own nodes the content means nothing.
+    lengths: how many nodes each word has [batch]; None when all have the same number.
+    """
+
+    nodes: Tensor
+    lengths: Tensor | None
+
+
+def reduce(
+    combine: Combine, x: Tensor, lengths: Tensor | None = None, finish: Finish | None = None
+) -> Tensor:
+    """Reduce every word: [batch, length, dim] -> [batch, dim]."""
+    for level in levels(combine, x, lengths, finish):
+        root = level.nodes
+    return root[:, 0]
+
+
+def why_not(combine: Combine, x: Tensor) -> str | None:
+    """Any callable on [..., dim] can be reduced this way."""
+    return None
+
+
+def levels(
+    combine: Combine, x: Tensor, lengths: Tensor | None = None, finish: Finish | None = None
+) -> Iterator[Level]:
+    """The leaves, then every level up to the root."""
+    climb: Callable[..., Level] = _climb if lengths is None else _climb_padded
+    level = Level(x, None) if lengths is None else Level(_fill(x, lengths), lengths)
+    yield level
+    while level.nodes.shape[1] > 1:
+        level = climb(combine, finish, level)
+        yield level
+
+
+def _climb(combine: Combine, finish: Finish | None, level: Level) -> Level:
+    """One level up, all words of the same length."""
+    x = level.nodes
+    pairs = x.shape[1] // 2
+    nodes = combine(x[:, 0 : 2 * pairs : 2], x[:, 1 : 2 * pairs : 2])
+    if x.shape[1] > 2 * pairs:
+        nodes = torch.cat([nodes, x[:, -1:].to(nodes.dtype)], dim=1)
+    return Level(nodes if finish is None else finish(nodes), None)
+
+
+def _climb_padded(combine: Combine, finish: Finish | None, level: Level) -> Level:
+    """One level up, each word by its own length; words already reduced stay as they are."""
+    x, lengths = level
+    assert lengths is not None
+    left, right = x[:, 0::2], x[:, 1::2]
+    if x.shape[1] % 2:
+        right = torch.cat([right, left[:, -1:]], dim=1)
+    second = 2 * torch.arange(left.shape[1], device=x.device) + 1
+    is_paired = (second < lengths[:, None])[..., None]
+    nodes = torch.where(is_paired, combine(left, right), left)
+    if finish is not None:
+        nodes = finish(nodes)
+    nodes = torch.where((lengths > 1)[:, None, None], nodes, left)
+    lengths = (lengths + 1) // 2
+    return Level(_fill(nodes, lengths), lengths)
+
+
+def _fill(x: Tensor, lengths: Tensor) -> Tensor:
+    """Overwrite the padding with each word's first node.
+
+    Padding may hold anything, NaN included, and the operator is applied there too. It sees a state
+    of the same word instead, so that masked gradients are zero and not zero times infinity.
+    """
+    is_real = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+    return torch.where(is_real[..., None], x, x[:, :1])
