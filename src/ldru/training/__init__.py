@@ -1,0 +1,1 @@
+"""Training: fleets of models, stepped by the paper's optimiser."""

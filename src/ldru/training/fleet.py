@@ -1,0 +1,291 @@
+"""A fleet: models of one architecture that train in lock-step, each as if it were alone.
+
+Members have their own weights, data and dropout. Everything random is a function of (seed, stream,
+step, index), so a member's words and masks do not depend on who else is in the fleet. The length
+of a step depends on the step alone, because the members share it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from ldru.errors import LdruError
+from ldru.layers import Dropout, initialise
+from ldru.randomness import Stream, below, fold, seed_key
+from ldru.tasks import Split, Task
+from ldru.training.optimizer import Optimizer
+from ldru.training.parameters import Layout, Parameters
+from ldru.training.spec import TrainSpec
+
+SCORED_TOKENS = 2**16
+"""How many tokens are scored at once: bounds the memory of validation and evaluation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One model to train.
+
+    name: unique in its fleet.
+    build: makes the model for a vocabulary and a number of classes.
+    settings: resolved for the task.
+    initial: weights to start from instead of drawn ones.
+    """
+
+    name: str
+    task: Task
+    build: Callable[..., nn.Module]
+    seed: int
+    settings: TrainSpec
+    initial: Mapping[str, Tensor] | None = None
+
+    @property
+    def steps(self) -> int:
+        assert self.settings.steps is not None
+        return self.settings.steps
+
+    def model(self) -> nn.Module:
+        """The untrained model in its own size: a function of the seed."""
+        model = self.build(vocab_size=self.task.vocab_size, num_classes=self.task.num_classes)
+        word = int(fold(seed_key(self.seed), Stream.WEIGHTS)[0])
+        initialise(model, torch.Generator().manual_seed(word % 2**32))
+        if self.initial is not None:
+            model.load_state_dict(dict(self.initial))
+        return model
+
+
+class FleetBatch:
+    """Words for every member: tokens [members, batch, length], labels [members, batch].
+
+    lengths: [members, batch] where members' words differ in length, else None.
+    """
+
+    def __init__(self, tokens: Tensor, labels: Tensor, lengths: Tensor | None) -> None:
+        self.tokens, self.labels, self.lengths = tokens, labels, lengths
+
+
+class Fleet:
+    """Members with their parameters, ready to step."""
+
+    def __init__(self, members: Sequence[Member], *, device: torch.device | str = "cpu") -> None:
+        _check_alike(members)
+        self.members = list(members)
+        self.settings = members[0].settings
+        self.device = torch.device(device)
+        self.dtype = getattr(torch, self.settings.precision)
+        models = [member.model() for member in members]
+        self.skeleton = (
+            members[0]
+            .build(
+                vocab_size=max(member.task.vocab_size for member in members),
+                num_classes=max(member.task.num_classes for member in members),
+            )
+            .to(device=self.device, dtype=self.dtype)
+        )
+        states = [dict(model.named_parameters()) for model in models]
+        shapes = [{name: tensor.shape for name, tensor in state.items()} for state in states]
+        layout = Layout(self.skeleton, shapes, device=self.device)
+        self.parameters = Parameters(layout, layout.matrix(states, dtype=self.dtype))
+        self.optimizer = self._make_optimizer()
+        self.step_number = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._keys = seed_key([member.seed for member in members], device=self.device)
+        self._dropout_rates = self._stack_rates(models)
+        self._classes = torch.tensor([m.task.num_classes for m in members], device=self.device)
+        self._groups = _groups(members, device=self.device)
+
+    def step(self, length: int) -> Tensor:
+        """One training step on words of (up to) that length: the losses before it [members]."""
+        batch = self.draw(
+            self._key(Stream.TOKENS), batch_size=self.settings.batch_size, length=length
+        )
+        losses = self.losses(batch)
+        gradients = torch.autograd.grad(
+            losses.sum(), list(self.parameters.views.values()), materialize_grads=True
+        )
+        gradient = self.parameters.gradient(
+            gradients, l2=self.settings.l2, centralise=self.settings.centralise
+        )
+        self.optimizer.update(self.parameters.matrix, gradient, self.step_number)
+        self.step_number += 1
+        return losses.detach()
+
+    def draw(
+        self, keys: Tensor, *, batch_size: int, length: int, split: Split = "train"
+    ) -> FleetBatch:
+        """Words of every member's own task: keys [members, 2]."""
+        word_lengths = [member.task.word_length(length) for member in self.members]
+        longest = max(word_lengths)
+        shape = (len(self.members), batch_size)
+        tokens = torch.zeros(*shape, longest, dtype=torch.int64, device=self.device)
+        labels = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        for task, rows in self._groups:
+            batch = task.draw(keys[rows], batch_size=batch_size, length=length, split=split)
+            tokens[rows, :, : batch.tokens.shape[-1]] = batch.tokens
+            labels[rows] = batch.labels
+        if min(word_lengths) == longest:
+            return FleetBatch(tokens, labels, None)
+        lengths = torch.tensor(word_lengths, device=self.device)
+        return FleetBatch(tokens, labels, lengths[:, None].expand(shape))
+
+    def losses(self, batch: FleetBatch) -> Tensor:
+        """Cross entropy of every member in training mode [members]."""
+        scores = self._scores(batch.tokens, batch.lengths, is_training=True)
+        return _cross_entropy(scores, batch.labels).mean(dim=1)
+
+    def validate(self) -> tuple[Tensor, Tensor]:
+        """Loss and accuracy on each member's validation words: [members], [members]."""
+        batch = self.draw(
+            fold(self._keys, Stream.VALIDATION),
+            batch_size=self.settings.validation_words,
+            length=self.settings.validation_length,
+            split="test",
+        )
+        scores = self.scores(batch.tokens, batch.lengths)
+        loss = _cross_entropy(scores, batch.labels).mean(dim=1)
+        return loss, (scores.argmax(dim=-1) == batch.labels).to(self.dtype).mean(dim=1)
+
+    @torch.no_grad()
+    def scores(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Scores without dropout, in bounded memory: [members, batch, length] -> [..., classes]."""
+        rows = max(1, SCORED_TOKENS // (tokens.shape[0] * tokens.shape[2]))
+        parts = [
+            self._scores(
+                tokens[:, begin : begin + rows],
+                None if lengths is None else lengths[:, begin : begin + rows],
+                is_training=False,
+            )
+            for begin in range(0, tokens.shape[1], rows)
+        ]
+        return torch.cat(parts, dim=1)
+
+    def select(self, indices: Sequence[int]) -> "Fleet":
+        """A fleet of some of the members, as they are now."""
+        fleet = Fleet([self.members[index] for index in indices], device=self.device)
+        ours, theirs = self.parameters.layout, fleet.parameters.layout
+        state = {
+            # Without its largest member, a fleet needs less padding.
+            name: theirs.matrix([ours.member(matrix, i) for i in indices], dtype=self.dtype)
+            for name, matrix in self.state().items()
+        }
+        fleet.load_state(state, int(self.step_number))
+        return fleet
+
+    def state(self) -> dict[str, Tensor]:
+        """What a step changes, beside its number: each [members, parameters]."""
+        return {"parameters": self.parameters.matrix, **self.optimizer.state}
+
+    def load_state(self, state: Mapping[str, Tensor], step: int) -> None:
+        """Continue from a state of a fleet with the same members."""
+        for name, tensor in self.state().items():
+            if tensor.shape != state[name].shape:
+                raise LdruError(
+                    f"the saved {name} are {list(state[name].shape)}, this fleet's "
+                    f"{list(tensor.shape)}"
+                )
+            tensor.copy_(state[name])
+        self.step_number.fill_(step)
+
+    def weights(self, index: int) -> dict[str, Tensor]:
+        """The state dict of one member's own model, on the CPU."""
+        member = self.parameters.layout.member(self.parameters.matrix, index)
+        return {name: tensor.cpu() for name, tensor in member.items()}
+
+    def learning_rates(self) -> list[float]:
+        """The rate of the next step of every member."""
+        return self.optimizer.rate(self.step_number).flatten().tolist()
+
+    def _scores(self, tokens: Tensor, lengths: Tensor | None, *, is_training: bool) -> Tensor:
+        self.skeleton.train(is_training)
+        buffers = self._dropout_buffers(tokens.shape[1]) if is_training else {}
+
+        def call(parameters: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None) -> Tensor:
+            return functional_call(self.skeleton, (parameters, buffers), (tokens, lengths))
+
+        if len(self.members) == 1:  # nothing to map over; a plain call is faster
+            views = {name: view[0] for name, view in self.parameters.views.items()}
+            rows = {name: buffer[0] for name, buffer in buffers.items()}
+            scores = call(views, rows, tokens[0], None if lengths is None else lengths[0])[None]
+        else:
+            axes = (0, 0, 0, None if lengths is None else 0)
+            scores = vmap(call, in_dims=axes)(self.parameters.views, buffers, tokens, lengths)
+        classes = torch.arange(scores.shape[-1], device=self.device)
+        is_class = classes < self._classes[:, None, None]
+        return scores.masked_fill(~is_class, -torch.inf)
+
+    def _key(self, stream: Stream) -> Tensor:
+        """Every member's key for this step: [members, 2]."""
+        return fold(fold(self._keys, stream), self.step_number)
+
+    def _stack_rates(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
+        """The dropout rates of all members, by buffer name."""
+        stacked: dict[str, Tensor] = {}
+        for name, module in self.skeleton.named_modules():
+            if isinstance(module, Dropout):
+                rates = [model.get_submodule(name) for model in models]
+                buffers = [rate.rate_buffers(dtype=self.dtype) for rate in rates]  # type: ignore
+                for part in buffers[0]:
+                    column = torch.stack([buffer[part] for buffer in buffers])
+                    stacked[f"{name}.{part}"] = column.to(self.device)
+        return stacked
+
+    def _dropout_buffers(self, batch_size: int) -> dict[str, Tensor]:
+        """This step's buffers of every dropout layer; each row of each layer has its own key."""
+        key = self._key(Stream.DROPOUT)
+        rows = torch.arange(batch_size, device=self.device)
+        layers = [n for n, module in self.skeleton.named_modules() if isinstance(module, Dropout)]
+        keys = {
+            f"{name}.keys": fold(fold(key, number)[:, None], rows)
+            for number, name in enumerate(layers)
+        }
+        return {**keys, **self._dropout_rates}
+
+    def _make_optimizer(self) -> Optimizer:
+        def column(values: list[float]) -> Tensor:
+            return torch.tensor(values, dtype=self.dtype, device=self.device)[:, None]
+
+        return Optimizer(
+            self.parameters.matrix,
+            learning_rate=column([member.settings.learning_rate or 0 for member in self.members]),
+            warmup_steps=column([int(m.settings.warmup * m.steps) for m in self.members]),
+            clip=self.settings.clip,
+            is_amsgrad=self.settings.optimizer == "amsgrad",
+        )
+
+
+def training_lengths(begin: int, end: int, *, max_length: int) -> list[int]:
+    """The word lengths of steps begin..end - 1: uniform on 1..max_length, the same for everyone."""
+    keys = fold(fold(seed_key(0), Stream.LENGTH)[None], torch.arange(begin, end))
+    return (1 + below(keys, max_length, (1,))).flatten().tolist()
+
+
+def _cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
+    """Of every word: [members, batch, classes], [members, batch] -> [members, batch]."""
+    return -scores.log_softmax(dim=-1).gather(-1, labels[..., None])[..., 0]
+
+
+def _groups(members: Sequence[Member], *, device: torch.device) -> list[tuple[Task, Tensor]]:
+    """Members that draw from the same task."""
+    rows: dict[object, list[int]] = {}
+    for index, member in enumerate(members):
+        rows.setdefault(member.task.spec, []).append(index)
+    return [(members[group[0]].task, torch.tensor(group, device=device)) for group in rows.values()]
+
+
+def _check_alike(members: Sequence[Member]) -> None:
+    """Members may differ in task, seed, dropout, learning rate and steps, in nothing else."""
+    if not members:
+        raise LdruError("a fleet needs at least one member")
+    names = [member.name for member in members]
+    if len(set(names)) != len(names):
+        raise LdruError(f"two members of the fleet have the same name: {', '.join(sorted(names))}")
+    free = {"steps", "learning_rate"}
+    first = members[0].settings
+    for member in members[1:]:
+        for name in set(vars(first)) - free:
+            if getattr(member.settings, name) != getattr(first, name):
+                raise LdruError(
+                    f"members of a fleet share {name}: {members[0].name} has "
+                    f"{getattr(first, name)}, {member.name} {getattr(member.settings, name)}"
+                )

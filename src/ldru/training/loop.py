@@ -1,0 +1,163 @@
+"""The training loop: steps, validations, logs and checkpoints of one fleet."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from ldru.errors import RunError
+from ldru.training.checkpoint import Checkpoint, LogEntry, Saved
+from ldru.training.fleet import Fleet, Member, training_lengths
+
+REPORT_EVERY = 50
+"""Steps between two looks at the losses: each look waits for the device."""
+
+CHECKPOINT_SECONDS = 30.0
+
+
+class Observer(Protocol):
+    """Somebody who watches a fleet train."""
+
+    def on_steps(self, step: int, losses: dict[str, float]) -> None:
+        """Called every few steps with the latest loss of each member."""
+
+    def on_log(self, entries: dict[str, LogEntry]) -> None:
+        """Called after every validation with a new line of each member's log."""
+
+
+Finished = Callable[[Member, dict[str, Tensor], list[LogEntry]], None]
+
+
+def train_fleet(
+    members: Sequence[Member],
+    *,
+    on_finish: Finished,
+    device: torch.device | str = "cpu",
+    checkpoint: Checkpoint | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> None:
+    """Train every member to its own number of steps.
+
+    on_finish: takes each member with its weights and log, as soon as it is done.
+    checkpoint: where to keep the state; when there is one already, training goes on from it.
+    """
+    trainer = Trainer(
+        members,
+        device=device,
+        checkpoint=checkpoint,
+        checkpoint_seconds=checkpoint_seconds,
+        observers=observers,
+    )
+    while trainer.hand_over(on_finish):
+        trainer.train_to_next_stop()
+
+
+class Trainer:
+    """A fleet on its way, with what has been noted of it."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        *,
+        device: torch.device | str,
+        checkpoint: Checkpoint | None,
+        checkpoint_seconds: float,
+        observers: Sequence[Observer],
+    ) -> None:
+        self.checkpoint, self.checkpoint_seconds = checkpoint, checkpoint_seconds
+        self.observers = observers
+        self.logs: dict[str, list[LogEntry]] = {member.name: [] for member in members}
+        saved = checkpoint.load() if checkpoint is not None and checkpoint.exists() else None
+        self.step = saved.step if saved else 0
+        # Members that were done before the checkpoint are no longer in it.
+        self.fleet = Fleet([m for m in members if m.steps >= self.step], device=device)
+        self.loss_sum = torch.zeros(2, len(self.fleet.members), dtype=torch.float64)
+        if saved:
+            self.logs = saved.logs
+            self.loss_sum = saved.tensors.pop("loss_sum")
+            self.fleet.load_state(saved.tensors, saved.step)
+        self.saved_at = self.looked_at = time.monotonic()
+
+    def hand_over(self, on_finish: Finished) -> bool:
+        """Let go of the members that have taken all their steps; whether any are left."""
+        members = self.fleet.members
+        running = [i for i, member in enumerate(members) if member.steps > self.step]
+        for index, member in enumerate(members):
+            if index not in running:
+                on_finish(member, self.fleet.weights(index), self.logs[member.name])
+        if running and len(running) < len(members):
+            self.fleet = self.fleet.select(running)
+            self.loss_sum = self.loss_sum[:, running]
+        return bool(running)
+
+    def train_to_next_stop(self) -> None:
+        """Take steps until a validation or the end of some member is due, and log it."""
+        settings, members = self.fleet.settings, self.fleet.members
+        end = min(_next(self.step, settings.validate_every), *(m.steps for m in members))
+        while self.step < end:
+            stop = min(end, _next(self.step, REPORT_EVERY))
+            lengths = training_lengths(self.step, stop, max_length=settings.max_length)
+            losses = torch.stack([self.fleet.step(length) for length in lengths]).double().cpu()
+            self._check_finite(losses)
+            self.loss_sum[0] += losses.sum(dim=0)
+            self.loss_sum[1] += len(losses)
+            self.step = stop
+            names = [member.name for member in members]
+            for observer in self.observers:
+                observer.on_steps(stop, dict(zip(names, losses[-1].tolist(), strict=True)))
+            if self.step < end and time.monotonic() - self.saved_at > self.checkpoint_seconds:
+                self._save()
+        self._log()
+        if time.monotonic() - self.saved_at > self.checkpoint_seconds:
+            self._save()
+
+    def _log(self) -> None:
+        """Validate, and note it for the members whose turn it is."""
+        validation_loss, accuracy = (column.tolist() for column in self.fleet.validate())
+        rates = self.fleet.learning_rates()
+        seconds = time.monotonic() - self.looked_at
+        self.looked_at += seconds
+        entries = {}
+        for index, member in enumerate(self.fleet.members):
+            if self.step % self.fleet.settings.validate_every and self.step != member.steps:
+                continue
+            total, count = self.loss_sum[:, index].tolist()
+            self.loss_sum[:, index] = 0
+            entries[member.name] = LogEntry(
+                step=self.step,
+                loss=total / count,
+                validation_loss=validation_loss[index],
+                validation_accuracy=accuracy[index],
+                learning_rate=rates[index],
+                seconds=seconds,
+            )
+            self.logs[member.name].append(entries[member.name])
+        for observer in self.observers:
+            observer.on_log(entries)
+
+    def _save(self) -> None:
+        if self.checkpoint is not None:
+            tensors = {**self.fleet.state(), "loss_sum": self.loss_sum}
+            self.checkpoint.save(Saved(tensors=tensors, step=self.step, logs=self.logs))
+        self.saved_at = time.monotonic()
+
+    def _check_finite(self, losses: Tensor) -> None:
+        bad = (~torch.isfinite(losses)).nonzero()
+        if not len(bad):
+            return
+        row, column = bad[0].tolist()
+        kept = "nothing was kept"
+        if self.checkpoint is not None and self.checkpoint.exists():
+            kept = f"step {self.checkpoint.load().step} is kept in {str(self.checkpoint.folder)!r}"
+        raise RunError(
+            f"the loss of {self.fleet.members[column].name} became {losses[row, column].item()} "
+            f"at step {self.step + row + 1}; {kept}; try a smaller learning rate"
+        )
+
+
+def _next(step: int, interval: int) -> int:
+    """The next multiple of an interval after a step."""
+    return (step // interval + 1) * interval

@@ -1,0 +1,118 @@
+"""The parameters of many models as one matrix, with a named view for each tensor.
+
+Models of one architecture may differ in vocabulary and classes. Each is laid into the shape of the
+largest; the rest of its row stays zero, and no step may move it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+class Parameters:
+    """Parameters of a fleet.
+
+    matrix: all of them [members, parameters], updated in place.
+    views: the same memory by name [members, ...], leaves for autograd.
+    """
+
+    def __init__(self, layout: "Layout", matrix: Tensor) -> None:
+        self.layout, self.matrix = layout, matrix
+        self.views = {
+            name: matrix[:, begin:end].detach().view(-1, *shape).requires_grad_()
+            for name, (begin, end, shape) in layout.places.items()
+        }
+
+    def gradient(self, gradients: Sequence[Tensor], *, l2: float, centralise: bool) -> Tensor:
+        """The gradients of `views`, in their order, with L2 and centred: [members, parameters]."""
+        rows = []
+        for (name, view), gradient in zip(self.views.items(), gradients, strict=True):
+            gradient = gradient + l2 * view.detach()
+            if centralise:
+                gradient = self.layout.centred(name, gradient)
+            rows.append(gradient.flatten(start_dim=1))
+        return torch.cat(rows, dim=1)
+
+
+class Layout:
+    """Where each parameter of each model lies in the matrix."""
+
+    def __init__(
+        self,
+        largest: nn.Module,
+        member_shapes: Sequence[Mapping[str, torch.Size]],
+        *,
+        device: torch.device,
+    ) -> None:
+        self.member_shapes = list(member_shapes)
+        self.device = device
+        self.places: dict[str, tuple[int, int, torch.Size]] = {}
+        begin = 0
+        for name, parameter in largest.named_parameters():
+            end = begin + parameter.numel()
+            self.places[name] = (begin, end, parameter.shape)
+            begin = end
+        self.size = begin
+        self._axes = _centred_axes(largest)
+        self._masks = {name: self._mask(name) for name in self.places}
+
+    def matrix(self, models: Sequence[Mapping[str, Tensor]], *, dtype: torch.dtype) -> Tensor:
+        """Lay the parameters of every model into one matrix."""
+        matrix = torch.zeros(len(models), self.size, dtype=dtype)
+        for row, model in zip(matrix, models, strict=True):
+            for name, (begin, end, shape) in self.places.items():
+                corner = tuple(slice(size) for size in model[name].shape)
+                row[begin:end].view(shape)[corner] = model[name].detach()
+        return matrix.to(self.device)
+
+    def member(self, matrix: Tensor, index: int) -> dict[str, Tensor]:
+        """What a matrix laid out like this holds of one model, in its own shapes, copied."""
+        row = {}
+        for name, (begin, end, shape) in self.places.items():
+            corner = tuple(slice(size) for size in self.member_shapes[index][name])
+            row[name] = matrix[index, begin:end].view(shape)[corner].clone()
+        return row
+
+    def centred(self, name: str, gradient: Tensor) -> Tensor:
+        """Subtract a matrix's mean over its outputs; vectors are left alone."""
+        axes = self._axes[name]
+        if not axes:
+            return gradient
+        mask = self._masks[name]
+        if mask is None:
+            return gradient - gradient.mean(dim=axes, keepdim=True)
+        mean = gradient.sum(dim=axes, keepdim=True) / mask.sum(dim=axes, keepdim=True).clamp(min=1)
+        return torch.where(mask, gradient - mean, 0)
+
+    def _mask(self, name: str) -> Tensor | None:
+        """What belongs to each member [members, ...]; None when all have the full shape."""
+        shape = self.places[name][2]
+        if all(shapes[name] == shape for shapes in self.member_shapes):
+            return None
+        mask = torch.zeros(len(self.member_shapes), *shape, dtype=torch.bool)
+        for row, shapes in zip(mask, self.member_shapes, strict=True):
+            row[tuple(slice(size) for size in shapes[name])] = True
+        return mask.to(self.device)
+
+
+def _centred_axes(model: nn.Module) -> dict[str, tuple[int, ...]]:
+    """The axes of [members, ...] over which each gradient is centred.
+
+    All but the input axis. It comes first in every tensor but a linear layer's weight, which
+    PyTorch keeps as [outputs, inputs].
+    """
+    linear = {
+        f"{prefix}.weight" if prefix else "weight"
+        for prefix, module in model.named_modules()
+        if isinstance(module, nn.Linear)
+    }
+    axes: dict[str, tuple[int, ...]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.ndim < 2:
+            axes[name] = ()
+        elif name in linear:
+            axes[name] = (1,)
+        else:
+            axes[name] = tuple(range(2, parameter.ndim + 1))
+    return axes

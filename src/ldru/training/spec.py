@@ -1,0 +1,76 @@
+"""Settings of training; the defaults are the paper's."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ldru.errors import LdruError
+from ldru.tasks import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSpec:
+    """How a model is trained.
+
+    Args:
+        steps: training steps; by default what the paper gives for the task.
+        learning_rate: after the warm-up; by default what the paper gives for the task.
+        batch_size: words per step.
+        max_length: the longest training word; each batch has one length, uniform on 1..max_length.
+        optimizer: AMSGrad as optax has it, or Adam.
+        warmup: share of the steps over which the learning rate rises from 1e-8.
+        l2: multiple of every parameter added to its gradient.
+        clip: largest norm of a model's whole gradient.
+        centralise: subtract from each matrix's gradient its mean over outputs.
+        validate_every: steps between two validations.
+        validation_words: words of a validation.
+        validation_length: their length.
+        precision: of weights and arithmetic.
+    """
+
+    steps: int | None = None
+    learning_rate: float | None = None
+    batch_size: int = 256
+    max_length: int = 40
+    optimizer: Literal["amsgrad", "adam"] = "amsgrad"
+    warmup: float = 0.2
+    l2: float = 5e-4
+    clip: float = 1.0
+    centralise: bool = True
+    validate_every: int = 1000
+    validation_words: int = 1024
+    validation_length: int = 500
+    precision: Literal["float32", "float64"] = "float32"
+
+    def _check(self) -> None:
+        """Raise on values that no training can use."""
+        sizes = ("batch_size", "max_length", "validate_every")
+        for name in (*sizes, "validation_words", "validation_length"):
+            if getattr(self, name) < 1:
+                raise LdruError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.steps is not None and self.steps < 1:
+            raise LdruError(f"steps must be at least 1, got {self.steps}")
+        if self.learning_rate is not None and not self.learning_rate > 0:
+            raise LdruError(f"learning_rate must be positive, got {self.learning_rate}")
+        if not 0 <= self.warmup <= 1:
+            raise LdruError(f"warmup is a share of the steps in [0, 1], got {self.warmup}")
+        if self.l2 < 0 or not self.clip > 0:
+            raise LdruError(
+                f"l2 must not be negative and clip must be positive, got {self.l2}, {self.clip}"
+            )
+        for name, known in (("optimizer", OPTIMIZERS), ("precision", PRECISIONS)):
+            if getattr(self, name) not in known:
+                raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
+
+    def resolved(self, task: Task) -> "TrainSpec":
+        """The same with the task's own values where none was given."""
+        self._check()
+        paper = task.recommended
+        return replace(
+            self,
+            steps=paper.steps if self.steps is None else self.steps,
+            learning_rate=paper.learning_rate if self.learning_rate is None else self.learning_rate,
+        )
+
+
+OPTIMIZERS = ("amsgrad", "adam")
+PRECISIONS = ("float32", "float64")

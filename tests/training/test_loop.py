@@ -1,0 +1,151 @@
+"""Logs, checkpoints and what happens on a bad day."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import ldru
+from ldru.training.checkpoint import Checkpoint, load_tensors
+from ldru.training.loop import train_fleet
+from tests.training.test_fleet import member
+
+SMALL = ldru.TrainSpec(batch_size=16, validate_every=40, validation_words=32, validation_length=20)
+
+
+def test_members_finish_at_their_own_step():
+    finished = {}
+    kinds = [("parity_check", 0, 0.1, 1e-2, 30), ("even_pairs", 1, 0.1, 1e-2, 70)]
+
+    def on_finish(who, weights, log):
+        finished[who.name] = (weights, log)
+
+    train_fleet([member(kind) for kind in kinds], on_finish=on_finish)
+    assert list(finished) == ["parity_check-0", "even_pairs-1"]
+    assert [entry.step for entry in finished["parity_check-0"][1]] == [30]
+    assert [entry.step for entry in finished["even_pairs-1"][1]] == [70]
+    alone = {}
+    train_fleet([member(kinds[1])], on_finish=lambda who, weights, log: alone.update(weights))
+    for name, tensor in alone.items():
+        torch.testing.assert_close(tensor, finished["even_pairs-1"][0][name], rtol=0, atol=1e-8)
+
+
+def test_the_log_has_a_line_per_validation_and_the_mean_loss():
+    seen = []
+
+    class Watcher:
+        def on_steps(self, step, losses):
+            seen.append((step, losses))
+
+        def on_log(self, entries):
+            seen.append(entries)
+
+    runs = ldru.train(
+        "parity_check", model=ldru.LDRUSpec(dim=4), steps=90, settings=SMALL, observers=[Watcher()]
+    )
+    assert [entry.step for entry in runs[0].log] == [40, 80, 90]
+    assert all(0 < entry.loss < 2 for entry in runs[0].log)
+    assert [s[0] for s in seen if isinstance(s, tuple)] == [40, 50, 80, 90]
+
+
+SCRIPT = """
+import sys, torch
+import ldru
+torch.set_num_threads(1)
+settings = ldru.TrainSpec(
+    batch_size=16, validate_every=40, validation_words=32, validation_length=20
+)
+ldru.train_many(
+    ["parity_check", "cycle_navigation"], model=ldru.LDRUSpec(dim=8), seeds=(0, 1),
+    settings=ldru.TrainSpec(**{**vars(settings), "steps": 400}),
+    out=sys.argv[1], resume=True, checkpoint_seconds=0.0,
+)
+"""
+
+
+def run_script(out):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
+
+
+def test_killed_and_resumed_is_bit_identical(tmp_path):
+    """Kills the process for real, twice, and compares with a run that was left alone."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert run_script(whole).wait() == 0
+    for least_step in (60, 200):
+        process = run_script(broken)
+        _wait_for_step(broken, least_step, process)
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert not list(broken.glob("[a-z]*"))  # a run folder is whole or absent
+    assert run_script(broken).wait() == 0
+    names = sorted(path.name for path in whole.iterdir())
+    assert names == sorted(path.name for path in broken.iterdir())
+    assert len(names) == 4
+    for name in names:
+        ours, _ = load_tensors(whole / name / "weights.safetensors")
+        theirs, _ = load_tensors(broken / name / "weights.safetensors")
+        assert all(torch.equal(ours[key], theirs[key]) for key in ours)
+        logs = [
+            [json.loads(line) for line in (folder / name / "log.jsonl").read_text().splitlines()]
+            for folder in (whole, broken)
+        ]
+        for first, second in zip(*logs, strict=True):
+            assert {**first, "seconds": 0} == {**second, "seconds": 0}
+
+
+def _wait_for_step(out, least, process):
+    for _ in range(1200):
+        assert process.poll() is None, "it finished before it could be killed"
+        for folder in out.glob(".unfinished-*"):
+            checkpoint = Checkpoint(folder)
+            if checkpoint.exists() and checkpoint.load().step >= least:
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"no checkpoint at step {least}")
+
+
+def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_path, monkeypatch):
+    from ldru.training.fleet import Fleet
+
+    step = Fleet.step
+
+    def spoiled(fleet, length):
+        losses = step(fleet, length)
+        return losses * float("nan") if int(fleet.step_number) == 73 else losses
+
+    monkeypatch.setattr(Fleet, "step", spoiled)
+    arguments = {
+        "model": ldru.LDRUSpec(dim=4),
+        "steps": 200,
+        "settings": SMALL,
+        "out": tmp_path,
+        "checkpoint_seconds": 0.0,
+    }
+    with pytest.raises(ldru.LdruError, match=r"became nan at step 73; step 50 is kept"):
+        ldru.train("parity_check", **arguments)
+    monkeypatch.undo()
+    with pytest.raises(ldru.LdruError, match="stopped at step 50; go on with --resume"):
+        ldru.train("parity_check", **arguments)
+    resumed = ldru.train("parity_check", resume=True, **arguments)
+    fresh = ldru.train("parity_check", **{**arguments, "out": None})
+    for name, tensor in fresh[0].model.state_dict().items():
+        assert torch.equal(tensor, resumed[0].model.state_dict()[name])
+
+
+def test_fine_tuning_starts_from_a_run(tmp_path):
+    model = ldru.LDRUSpec(dim=4)
+    first = ldru.train("parity_check", model=model, steps=30, settings=SMALL, out=tmp_path / "a")
+    tiny = ldru.TrainSpec(**{**vars(SMALL), "steps": 1, "learning_rate": 1e-12})
+    second = ldru.train(
+        "even_pairs", model=model, seeds=(5,), settings=tiny, init_from=first[0].folder
+    )
+    for name, tensor in first[0].model.state_dict().items():
+        torch.testing.assert_close(second[5].model.state_dict()[name], tensor, rtol=0, atol=1e-7)
+    assert second[5].spec.init_from == first[0].spec.digest
+    with pytest.raises(ldru.LdruError, match="cannot be continued on 'cycle_navigation'"):
+        ldru.train("cycle_navigation", model=model, settings=tiny, init_from=first[0].folder)
