@@ -1,0 +1,43 @@
+"""Log-depth recurrent units, and length generalisation on formal languages."""
+
+__version__ = "0.1.0"
+
+from ldru.automata.machine import MooreMachine
+from ldru.automata.monoid import Monoid, monoid
+from ldru.automata.regex import from_regex
+from ldru.errors import LdruError
+from ldru.evaluation import Evaluation, evaluate
+from ldru.experiments.run import Run, load
+from ldru.experiments.training import train, train_many
+from ldru.models import LDRU, MODELS, LDRUClassifier, LDRUSpec, build
+from ldru.operators import OPERATORS
+from ldru.tasks import TASKS, Batch, Task, task
+from ldru.training.spec import TrainSpec
+from ldru.tree import tree_levels, tree_reduce
+
+__all__ = [
+    "LDRU",
+    "MODELS",
+    "OPERATORS",
+    "TASKS",
+    "Batch",
+    "Evaluation",
+    "LDRUClassifier",
+    "LDRUSpec",
+    "LdruError",
+    "Monoid",
+    "MooreMachine",
+    "Run",
+    "Task",
+    "TrainSpec",
+    "build",
+    "evaluate",
+    "from_regex",
+    "load",
+    "monoid",
+    "task",
+    "train",
+    "train_many",
+    "tree_levels",
+    "tree_reduce",
+]

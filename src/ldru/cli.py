@@ -1,0 +1,438 @@
+"""The command line: parses, calls one public function, prints.
+
+Results go to standard output, progress to standard error. Exit code 0 done, 1 failed, 2 misused.
+"""
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import ldru
+from ldru.config import Json
+from ldru.errors import LdruError, MissingExtraError
+from ldru.evaluation import Evaluation, parse_lengths
+from ldru.experiments.figures import accuracy_figure, monoid_figure, save_figure
+from ldru.experiments.observers import ProgressBar, counting, make_trackers
+from ldru.experiments.records import evaluation_json
+from ldru.experiments.run import Run
+from ldru.experiments.summary import summarise
+from ldru.models import MODELS, model_spec
+from ldru.tasks import Task
+from ldru.training.loop import CHECKPOINT_SECONDS
+from ldru.training.spec import TrainSpec
+
+try:
+    import tyro
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional
+except ImportError as problem:
+    raise SystemExit(f"error: {MissingExtraError(package=problem.name or 'tyro', extra='')}") from (
+        problem
+    )
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+PAPER_SIZES = {"ldru": 160_000}
+LARGEST_PRINTED_MONOID = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """One language: a task's name, a regular expression or a machine file.
+
+    Args:
+        task: a name from `ldru tasks`.
+        regex: a regular expression instead, e.g. '(01)*'.
+        alphabet: the symbols of the regular expression, where it does not name them all.
+        machine: a machine's JSON file instead.
+    """
+
+    task: Positional[str | None] = None
+    regex: str | None = None
+    alphabet: str | None = None
+    machine: Path | None = None
+
+    def find(self) -> Task:
+        return ldru.task(self.task, regex=self.regex, alphabet=self.alphabet, path=self.machine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tasks:
+    """List the tasks of the paper with the sizes of their machines.
+
+    Args:
+        json: print JSON.
+    """
+
+    json: bool = False
+
+    def __call__(self) -> None:
+        rows = [
+            {
+                "task": task.name,
+                "symbols": task.vocab_size,
+                "classes": task.num_classes,
+                "states": task.machine.num_states,
+                "monoid": ldru.monoid(task.machine).size,
+                "steps": task.recommended.steps,
+            }
+            for task in ldru.TASKS.values()
+        ]
+        note = "dyck_N and prefix_P_Q work for any N, P, Q; --regex and --machine for the rest."
+        print_rows(rows, as_json=self.json, note=note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Models:
+    """List the models with their sizes at the paper's settings (16 symbols, 2 classes).
+
+    Args:
+        json: print JSON.
+    """
+
+    json: bool = False
+
+    def __call__(self) -> None:
+        rows = []
+        for name in MODELS:
+            model = ldru.build(name, vocab_size=16, num_classes=2)
+            rows.append(
+                {
+                    "model": name,
+                    "parameters": sum(p.numel() for p in model.parameters()),
+                    "paper": PAPER_SIZES[name],
+                    "settings": str(model_spec(name)),
+                }
+            )
+        note = (
+            "The paper's equations for ldru add up to our number; its printed total fits a model\n"
+            "with one more residual block on the leaves (--leaf-block)."
+        )
+        print_rows(rows, as_json=self.json, note=note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train models on tasks, evaluate them by length and keep each as a run folder.
+
+    Args:
+        tasks: names from `ldru tasks`; several train at once.
+        regex: a regular expression instead of a name, e.g. '(01)*'.
+        alphabet: the symbols of the regular expression, where it does not name them all.
+        machine: a machine's JSON file instead of a name.
+        model: a name from `ldru models`; its settings are options too.
+        seeds: one model each.
+        out: folder for the run folders.
+        resume: keep finished runs and go on from the last checkpoint.
+        init_from: a run folder whose weights to start from.
+        lengths: lengths to evaluate, e.g. 41:500.
+        words: test words per length.
+        device: cpu or cuda; by default a GPU where there is one.
+        checkpoint_seconds: how much work a sudden end may cost.
+        track: tensorboard, wandb.
+        json: print JSON.
+    """
+
+    tasks: Positional[tuple[str, ...]] = ()
+    regex: str | None = None
+    alphabet: str | None = None
+    machine: Path | None = None
+    model: str = "ldru"
+    seeds: tuple[int, ...] = (0,)
+    out: Path = Path("runs")
+    resume: bool = False
+    init_from: Path | None = None
+    lengths: str = "1:500"
+    words: int = 512
+    device: str | None = None
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+    track: tuple[str, ...] = ()
+    json: bool = False
+    train: OmitArgPrefixes[TrainSpec] = field(default_factory=TrainSpec)
+
+    def __call__(self) -> None:
+        lengths = parse_lengths(self.lengths)
+        tasks = [ldru.task(name) for name in self.tasks]
+        if self.regex is not None or self.machine is not None or self.alphabet is not None:
+            tasks.append(ldru.task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
+        if not tasks:
+            raise LdruError("name a task (see `ldru tasks`), or give --regex or --machine")
+        trackers = make_trackers(self.track, folder=self.out)
+        steps = max(self.train.resolved(task).steps or 0 for task in tasks)
+        with ProgressBar(steps=steps) as bar:
+            runs = ldru.train_many(
+                tasks,
+                model=self.settings,  # type: ignore[attr-defined]
+                seeds=self.seeds,
+                settings=self.train,
+                out=self.out,
+                resume=self.resume,
+                init_from=self.init_from,
+                device=self.device,
+                checkpoint_seconds=self.checkpoint_seconds,
+                observers=[bar, *trackers],
+            )
+        results: list[Json] = []
+        for run in (run for by_seed in runs.values() for run in by_seed.values()):
+            assert run.folder is not None
+            evaluation = evaluated(run, lengths, words=self.words, seed=0)
+            run.with_evaluation(evaluation)
+            results.append(show_evaluation(run, evaluation, run.folder / "accuracy.png", self.json))
+        if self.json:
+            print(json.dumps(results))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eval:
+    """Evaluate a run by length: table and plot.
+
+    Args:
+        run: a run folder.
+        lengths: e.g. 41:500, 10:100:5 or 40,80,160.
+        words: test words per length.
+        seed: another seed draws other words.
+        plot: where to draw the curve; by default in the run folder.
+        json: print JSON.
+    """
+
+    run: Positional[Path]
+    lengths: str = "41:500"
+    words: int = 512
+    seed: int = 0
+    plot: Path | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        lengths = parse_lengths(self.lengths)
+        run = Run.open(self.run)
+        evaluation = evaluated(run, lengths, words=self.words, seed=self.seed)
+        name = f"accuracy-{self.lengths.replace(':', '-').replace(',', '_')}.png"
+        result = show_evaluation(run, evaluation, self.plot or self.run / name, self.json)
+        if self.json:
+            print(json.dumps(result))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Ask a run for the label of words, beside the answer of the task's machine.
+
+    Args:
+        run: a run folder.
+        words: words in the task's alphabet; without any, lines of standard input are read.
+        json: print JSON.
+    """
+
+    run: Positional[Path]
+    words: Positional[tuple[str, ...]] = ()
+    json: bool = False
+
+    def __call__(self) -> None:
+        run = Run.open(self.run)
+        words = self.words or (line.rstrip("\n") for line in sys.stdin)
+        predictions = (p for part in chunks(words, 256) for p in run.predict(part))
+        if self.json:
+            print(json.dumps([dataclasses.asdict(prediction) for prediction in predictions]))
+            return
+        for number, p in enumerate(predictions):
+            if number == 0:
+                print("word\tlabel\tprobability\texpected")
+            expected = "-" if p.expected is None else p.expected
+            print(f"{p.word}\t{p.label}\t{p.probability:.4f}\t{expected}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonoidOf:
+    """Show the syntactic monoid of a language: size, classes, multiplication table.
+
+    Args:
+        limit: the largest monoid to compute.
+        plot: where to draw the table as a heatmap.
+        json: print JSON.
+    """
+
+    language: OmitArgPrefixes[Language] = field(default_factory=Language)
+    limit: int = 10_000
+    plot: Path | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        task = self.language.find()
+        machine = task.machine.minimal()
+        monoid = ldru.monoid(machine, limit=self.limit)
+        classes = [
+            {
+                "class": index,
+                "word": machine.decode(word) or "(empty)",
+                "label": int(label) if label >= 0 else None,
+                "states": " ".join(map(str, element)),
+            }
+            for index, (word, label, element) in enumerate(
+                zip(monoid.representatives, monoid.output, monoid.elements.tolist(), strict=True)
+            )
+        ]
+        if self.plot is not None:
+            title = f"{task.name}: {monoid.size} classes"
+            save_figure(monoid_figure(monoid, title=title), self.plot)
+        if self.json:
+            data = {"task": task.name, "size": monoid.size, "classes": classes}
+            print(json.dumps({**data, "table": monoid.table.tolist()}))
+            return
+        print(f"{task.name}: {monoid.size} classes, {machine.num_states} states")
+        shown = classes[:LARGEST_PRINTED_MONOID]
+        print_rows(shown, as_json=False)
+        if monoid.size > len(shown):
+            print(f"... and {monoid.size - len(shown)} more; --json prints all, --plot draws them")
+            return
+        width = len(str(monoid.size - 1))
+        print("class of (row word)(column word):")
+        for row in monoid.table:
+            print(" ".join(f"{int(product):{width}}" for product in row))
+
+
+COMMANDS = {
+    "tasks": Tasks,
+    "models": Models,
+    "train": Train,
+    "eval": Eval,
+    "predict": Predict,
+    "monoid": MonoidOf,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit with its code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given in (["--version"], ["-V"]):
+        print(f"ldru {ldru.__version__}")
+        sys.exit(0)
+    try:
+        _parse(given)()
+        sys.stdout.flush()
+    except LdruError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        print("stopped; the same command with --resume goes on", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+def evaluated(run: Run, lengths: Sequence[int], *, words: int, seed: int) -> Evaluation:
+    """An evaluation with a progress bar on standard error."""
+    with counting(f"evaluating {run.spec.name}", total=len(lengths)) as advance:
+        return run.evaluation(lengths, words=words, seed=seed, on_length=lambda _: advance())
+
+
+def show_evaluation(run: Run, evaluation: Evaluation, plot: Path, as_json: bool) -> dict[str, Json]:
+    """Draw an evaluation and print it, or hand it back for JSON."""
+    max_length = run.spec.train.max_length
+    figure = accuracy_figure(
+        {run.spec.name: evaluation}, title=run.task.name, max_length=max_length
+    )
+    save_figure(figure, plot)
+    rows = summarise(evaluation, max_length=max_length)
+    if not as_json:
+        table = [
+            {
+                "lengths": row.name,
+                "accuracy": f"{row.accuracy:.1%}",
+                "majority share": f"{row.majority_share:.1%}",
+                "worst": f"{row.worst_accuracy:.1%} at {row.worst_length}",
+            }
+            for row in rows
+        ]
+        print(f"{run.spec.name}: accuracy by length")
+        print_rows(table, as_json=False, note=f"plot: {plot}\nrun:  {run.folder}")
+    return {
+        "run": run.spec.name,
+        "folder": str(run.folder),
+        "plot": str(plot),
+        "summary": [dataclasses.asdict(row) for row in rows],
+        "accuracy": {str(length): value for length, value in evaluation.accuracy.items()},
+        "intervals": {str(n): list(r.interval()) for n, r in evaluation.by_length.items()},
+        "counts": evaluation_json(evaluation),
+    }
+
+
+def print_rows(rows: Sequence[dict], *, as_json: bool, note: str = "") -> None:
+    """Rows of the same keys as a table, or as JSON."""
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table(box=SIMPLE)
+    for name, value in rows[0].items():
+        table.add_column(name, justify="right" if isinstance(value, int | float) else "left")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    show(table)
+    if note:
+        print(note)
+
+
+def show(content: "RenderableType") -> None:
+    """Print with rich; wide enough not to fold when standard output is no terminal."""
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(content)
+
+
+def chunks(words: Iterable[str], size: int) -> Iterable[list[str]]:
+    """Lists of up to `size` words."""
+    part: list[str] = []
+    for word in words:
+        part.append(word)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _parse(arguments: list[str]) -> Callable[[], None]:
+    """The command with its options."""
+    commands: dict[str, Callable[..., Callable[[], None]]] = dict(COMMANDS)
+    if arguments[:1] == ["train"]:
+        commands["train"] = _train_command(arguments)
+    return tyro.extras.subcommand_cli_from_dict(
+        commands,
+        prog="ldru",
+        description=ldru.__doc__,
+        args=arguments,
+        config=(FlagCreatePairsOff,),
+    )
+
+
+def _train_command(arguments: list[str]) -> type[Train]:
+    """The train command with the options of the model that the arguments name."""
+    name = "ldru"
+    for index, word in enumerate(arguments):
+        if word == "--model" and index + 1 < len(arguments):
+            name = arguments[index + 1]
+        elif word.startswith("--model="):
+            name = word.partition("=")[2]
+    kind = type(model_spec(name))
+    settings = (
+        "settings",
+        Annotated[kind, OmitArgPrefixes],
+        field(default_factory=kind),
+    )
+    command = dataclasses.make_dataclass(
+        "Train", [settings], bases=(Train,), frozen=True, kw_only=True
+    )
+    command.__doc__ = Train.__doc__
+    return command

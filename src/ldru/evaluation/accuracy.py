@@ -1,0 +1,153 @@
+"""Accuracy by length: how often a model is right, against how often it could be by chance."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ldru.errors import LdruError
+from ldru.randomness import Stream, fold, seed_key
+from ldru.tasks import Task
+
+CHUNK_TOKENS = 2**16
+"""How many tokens are scored at once: bounds the memory, whatever the length."""
+
+Score = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthResult:
+    """The words of one length: how many of each label there were, and how many were right."""
+
+    words_by_class: dict[int, int]
+    correct_by_class: dict[int, int]
+
+    @property
+    def words(self) -> int:
+        return sum(self.words_by_class.values())
+
+    @property
+    def correct(self) -> int:
+        return sum(self.correct_by_class.values())
+
+    @property
+    def accuracy(self) -> float:
+        return self.correct / self.words
+
+    @property
+    def majority_share(self) -> float:
+        """The accuracy of always giving the most frequent label."""
+        return max(self.words_by_class.values()) / self.words
+
+    @property
+    def accuracy_by_class(self) -> dict[int, float]:
+        return {
+            label: self.correct_by_class[label] / words
+            for label, words in self.words_by_class.items()
+        }
+
+    def interval(self, *, z: float = 1.959964) -> tuple[float, float]:
+        """Wilson's interval for the accuracy, 95 % by default."""
+        n, share = self.words, self.accuracy
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        # Rounding must not push an end past what was seen.
+        return min(max(0.0, middle - half), share), max(min(1.0, middle + half), share)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """Results by length, in order of length."""
+
+    by_length: dict[int, LengthResult]
+
+    @property
+    def accuracy(self) -> dict[int, float]:
+        return {length: result.accuracy for length, result in self.by_length.items()}
+
+    def mean_accuracy(self, lengths: Iterable[int] | None = None) -> float:
+        """The mean over lengths, each length counting alike, as the paper reports it."""
+        return self._mean(lengths, lambda result: result.accuracy)
+
+    def mean_majority_share(self, lengths: Iterable[int] | None = None) -> float:
+        """The mean of the majority shares over lengths."""
+        return self._mean(lengths, lambda result: result.majority_share)
+
+    def within(self, low: int, high: int) -> list[int]:
+        """The evaluated lengths from `low` to `high`."""
+        return [length for length in self.by_length if low <= length <= high]
+
+    def _mean(self, lengths: Iterable[int] | None, value: Callable[[LengthResult], float]) -> float:
+        chosen = list(self.by_length if lengths is None else lengths)
+        if not chosen:
+            raise LdruError("there is no evaluated length to take a mean over")
+        return sum(value(self.by_length[length]) for length in chosen) / len(chosen)
+
+
+@torch.no_grad()
+def evaluate(
+    score: Score,
+    task: Task,
+    lengths: Iterable[int],
+    *,
+    words: int = 512,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+    on_length: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Score test words of each length, the same words for every model.
+
+    A length that has no words is answered by the nearest that has (`Task.word_length`).
+
+    score: tokens [batch, length] -> scores [batch, classes], a model in evaluation mode.
+    seed: another seed draws other words.
+    on_length: called with each length when it is done.
+    """
+    if words < 1:
+        raise LdruError(f"at least one word per length is needed, got {words}")
+    chosen = sorted(set(lengths))
+    if not chosen:
+        raise LdruError("no length was asked for")
+    key = fold(seed_key(seed, device=device), Stream.TEST)
+    by_length = {}
+    for length in chosen:
+        by_length[length] = _evaluate_length(score, task, fold(key, length), length, words)
+        if on_length is not None:
+            on_length(length)
+    return Evaluation(by_length=by_length)
+
+
+def _evaluate_length(
+    score: Score, task: Task, key: Tensor, length: int, words: int
+) -> LengthResult:
+    batch = task.draw(key, batch_size=words, length=length, split="test")
+    rows = max(1, CHUNK_TOKENS // length)
+    predicted = torch.cat([score(part).argmax(dim=-1) for part in batch.tokens.split(rows)])
+    is_correct = predicted == batch.labels
+    seen = torch.bincount(batch.labels, minlength=task.num_classes).tolist()
+    right = torch.bincount(batch.labels[is_correct], minlength=task.num_classes).tolist()
+    present = [label for label, count in enumerate(seen) if count]
+    return LengthResult(
+        words_by_class={label: seen[label] for label in present},
+        correct_by_class={label: right[label] for label in present},
+    )
+
+
+def parse_lengths(text: str) -> list[int]:
+    """Lengths from text: `41:500` (both ends), `10:100:5` (a step), `40,80,160`, or a mix."""
+    lengths: list[int] = []
+    for part in text.split(","):
+        pieces = part.strip().split(":")
+        if not 1 <= len(pieces) <= 3 or not all(piece.isdigit() for piece in pieces):
+            raise LdruError(f"cannot read the lengths {text!r}; write 41:500, 10:100:5 or 40,80")
+        numbers = [int(piece) for piece in pieces]
+        low, high = numbers[0], numbers[1] if len(numbers) > 1 else numbers[0]
+        step = numbers[2] if len(numbers) == 3 else 1
+        if low < 1 or step < 1:
+            raise LdruError(f"lengths and steps count from 1, got {part.strip()!r}")
+        if high < low:
+            raise LdruError(f"the range {part.strip()!r} runs backwards; write {high}:{low}")
+        lengths.extend(range(low, high + 1, step))
+    return sorted(set(lengths))

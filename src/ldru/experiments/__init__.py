@@ -1,0 +1,1 @@
+"""Experiments: runs, their folders and records, tables and figures."""

@@ -1,0 +1,83 @@
+"""Figures, drawn from evaluations and monoids alone."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldru.automata.monoid import Monoid
+from ldru.errors import MissingExtraError
+from ldru.evaluation import Evaluation
+from ldru.files import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def accuracy_figure(
+    evaluations: Mapping[str, Evaluation], *, title: str, max_length: int | None = None
+) -> "Figure":
+    """Accuracy by length with 95 % intervals, one curve per name, and the majority share.
+
+    max_length: the longest training word; longer ones are out of distribution.
+    """
+    figure = _new_figure(width=8, height=4)
+    axes = figure.subplots()
+    for name, evaluation in evaluations.items():
+        lengths = list(evaluation.by_length)
+        low, high = zip(*(r.interval() for r in evaluation.by_length.values()), strict=True)
+        (line,) = axes.plot(lengths, _percent(evaluation.accuracy.values()), label=name, lw=1.5)
+        axes.fill_between(lengths, _percent(low), _percent(high), color=line.get_color(), alpha=0.2)
+    some = next(iter(evaluations.values()))
+    shares = [result.majority_share for result in some.by_length.values()]
+    lengths = list(some.by_length)
+    axes.plot(lengths, _percent(shares), color="gray", lw=0.8, ls=":", label="majority share")
+    if max_length is not None:
+        axes.axvline(max_length + 0.5, color="black", lw=0.8, ls="--")
+        axes.annotate(
+            f"trained up to {max_length}",
+            (max_length + 0.5, 0.03),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            fontsize=8,
+        )
+    _decorate(axes, title=title)
+    return figure
+
+
+def monoid_figure(monoid: Monoid, *, title: str) -> "Figure":
+    """The multiplication table as a heatmap: row times column."""
+    figure = _new_figure(width=6, height=5)
+    axes = figure.subplots()
+    image = axes.imshow(monoid.table, cmap="viridis", interpolation="nearest")
+    figure.colorbar(image, ax=axes, label="class of the product")
+    axes.set(xlabel="class of the right word", ylabel="class of the left word", title=title)
+    return figure
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure; the file's ending says the format (png when it has none)."""
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:] or "png", dpi=150)
+
+
+def _new_figure(*, width: float, height: float) -> "Figure":
+    """A figure of its own, without pyplot's global state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as problem:
+        raise MissingExtraError(package="matplotlib", extra="") from problem
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _decorate(axes: "Axes", *, title: str) -> None:
+    axes.set(xlabel="length of the word", ylabel="accuracy (%)", title=title, ylim=(-2, 103))
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right", fontsize=8)
+
+
+def _percent(shares: Iterable[float]) -> np.ndarray:
+    return 100 * np.fromiter(shares, dtype=float)

@@ -1,0 +1,127 @@
+"""The record of a run: what was run, by what, and what came out."""
+
+import platform
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy
+import torch
+
+import ldru
+from ldru.config import Json
+from ldru.errors import RunError
+from ldru.evaluation import Evaluation, LengthResult
+from ldru.training.checkpoint import LogEntry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """A validation during training."""
+
+    step: int
+    accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What is kept of a finished run.
+
+    final: the last step, which is what the weights are (the paper's protocol).
+    best: the best validation on the way, for comparison; its weights are not kept.
+    backend: what computed the reduction.
+    evaluation: None until the run was evaluated; then with the seed of the test words.
+    """
+
+    digest: str
+    final: Validation
+    best: Validation
+    seconds: float
+    backend: str
+    device: str
+    versions: dict[str, str]
+    commit: str | None
+    evaluation: Evaluation | None = None
+    evaluation_seed: int | None = None
+
+    def evaluated(self, evaluation: Evaluation, *, seed: int) -> "Record":
+        """The same record with an evaluation."""
+        return replace(self, evaluation=evaluation, evaluation_seed=seed)
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON values; counts of words, from which every share can be computed again."""
+        data: dict[str, Json] = {**vars(self)}
+        data["final"], data["best"] = vars(self.final), vars(self.best)
+        data["evaluation"] = None if self.evaluation is None else evaluation_json(self.evaluation)
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Record":
+        """From what `to_json` gave."""
+        try:
+            values = dict(data)
+            values["final"] = Validation(**values["final"])
+            values["best"] = Validation(**values["best"])
+            if values["evaluation"] is not None:
+                values["evaluation"] = evaluation_from_json(values["evaluation"])
+            return cls(**values)
+        except (TypeError, ValueError, KeyError, AttributeError) as problem:
+            raise RunError(f"the record cannot be read: {problem!r}") from problem
+
+
+def evaluation_json(evaluation: Evaluation) -> dict[str, Json]:
+    """Counts by length."""
+    return {
+        str(length): {
+            "words": {str(k): v for k, v in result.words_by_class.items()},
+            "correct": {str(k): v for k, v in result.correct_by_class.items()},
+        }
+        for length, result in evaluation.by_length.items()
+    }
+
+
+def evaluation_from_json(data: dict) -> Evaluation:
+    """From what `evaluation_json` gave."""
+    return Evaluation(
+        by_length={
+            int(length): LengthResult(
+                words_by_class={int(k): v for k, v in counts["words"].items()},
+                correct_by_class={int(k): v for k, v in counts["correct"].items()},
+            )
+            for length, counts in data.items()
+        }
+    )
+
+
+def make_record(
+    *, digest: str, log: list[LogEntry], backend: str, device: torch.device | str
+) -> Record:
+    """The record of a run that has just finished."""
+    best = max(log, key=lambda entry: entry.validation_accuracy)
+    device = torch.device(device)
+    return Record(
+        digest=digest,
+        final=Validation(step=log[-1].step, accuracy=log[-1].validation_accuracy),
+        best=Validation(step=best.step, accuracy=best.validation_accuracy),
+        seconds=sum(entry.seconds for entry in log),
+        backend=backend,
+        device=torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        versions={
+            "ldru": ldru.__version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": numpy.__version__,
+        },
+        commit=_commit(),
+    )
+
+
+def _commit() -> str | None:
+    """The commit of the source tree this package runs from, if it is one."""
+    source = Path(__file__).resolve().parents[3]
+    if not (source / ".git").exists():
+        return None
+    found = subprocess.run(
+        ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip() if found.returncode == 0 else None

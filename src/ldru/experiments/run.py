@@ -1,0 +1,168 @@
+"""A trained model with all that belongs to it, in memory and as a folder.
+
+A run folder holds settings.json, record.json, weights.safetensors, log.jsonl and, once evaluated,
+accuracy.png. It appears whole, by one rename.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from ldru.errors import LdruError, RunError
+from ldru.evaluation import Evaluation, evaluate
+from ldru.experiments.records import Record
+from ldru.experiments.spec import RunSpec
+from ldru.files import whole_folder, write_text
+from ldru.tasks import Task, task_from_spec
+from ldru.training.checkpoint import LogEntry, load_tensors, log_lines, save_tensors
+
+SETTINGS, RECORD, WEIGHTS, LOG = "settings.json", "record.json", "weights.safetensors", "log.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """A model's answer to a word, and the machine's (None outside the task's domain)."""
+
+    word: str
+    label: int
+    probability: float
+    expected: int | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """A trained model.
+
+    log: one entry per validation.
+    folder: where it was saved; None when it lives in memory only.
+    """
+
+    spec: RunSpec
+    task: Task
+    model: nn.Module
+    record: Record
+    log: list[LogEntry]
+    folder: Path | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Run":
+        """A run from its folder."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise LdruError(f"there is no run folder {str(path)!r}")
+        missing = [n for n in (SETTINGS, RECORD, WEIGHTS, LOG) if not (folder / n).is_file()]
+        if missing:
+            raise RunError(
+                f"{str(path)!r} is not a whole run folder: {', '.join(missing)} missing; "
+                "train again, or give the folder of a finished run"
+            )
+        spec = RunSpec.from_json(_read_json(folder / SETTINGS))
+        task = task_from_spec(spec.task)
+        weights, _ = load_tensors(folder / WEIGHTS)
+        lines = (folder / LOG).read_text().splitlines()
+        return cls(
+            spec=spec,
+            task=task,
+            model=trained_model(spec, task, weights, source=str(folder / WEIGHTS)),
+            record=Record.from_json(_read_json(folder / RECORD)),
+            log=[LogEntry(**json.loads(line)) for line in lines],
+            folder=folder,
+        )
+
+    def saved(self, folder: Path) -> "Run":
+        """The same run in a new folder, which must not exist."""
+        if folder.exists():
+            raise LdruError(f"{str(folder)!r} is already there and is not overwritten")
+        with whole_folder(folder) as parts:
+            (parts / SETTINGS).write_text(json.dumps(self.spec.to_json(), indent=2) + "\n")
+            (parts / RECORD).write_text(json.dumps(self.record.to_json()) + "\n")
+            (parts / LOG).write_text(log_lines(self.log))
+            save_tensors(parts / WEIGHTS, self.model.state_dict(), {"run": self.spec.digest})
+        return replace(self, folder=folder)
+
+    def evaluate(self, lengths: Iterable[int], *, words: int = 512) -> dict[int, float]:
+        """Accuracy by length on test words."""
+        return self.evaluation(lengths, words=words).accuracy
+
+    def evaluation(
+        self,
+        lengths: Iterable[int],
+        *,
+        words: int = 512,
+        seed: int = 0,
+        on_length: Callable[[int], None] | None = None,
+    ) -> Evaluation:
+        """Counts by length on test words; see `ldru.evaluate`."""
+        return evaluate(
+            self.model,
+            self.task,
+            lengths,
+            words=words,
+            seed=seed,
+            device=next(self.model.parameters()).device,
+            on_length=on_length,
+        )
+
+    def with_evaluation(self, evaluation: Evaluation, *, seed: int = 0) -> "Run":
+        """The same run with an evaluation in its record, on disk too."""
+        record = self.record.evaluated(evaluation, seed=seed)
+        if self.folder is not None:
+            write_text(self.folder / RECORD, json.dumps(record.to_json()) + "\n")
+        return replace(self, record=record)
+
+    @torch.no_grad()
+    def predict(self, words: Sequence[str]) -> list[Prediction]:
+        """The model's answer to each word, given as text in the task's alphabet."""
+        encoded = [self.task.machine.encode(word) for word in words]
+        for word, tokens in zip(words, encoded, strict=True):
+            if not len(tokens):
+                raise LdruError(f"the word {word!r} is empty; the model needs at least one symbol")
+        device = next(self.model.parameters()).device
+        lengths = torch.tensor([len(tokens) for tokens in encoded], device=device)
+        padded = torch.zeros(len(words), int(lengths.max()), dtype=torch.int64, device=device)
+        for row, tokens in zip(padded, encoded, strict=True):
+            row[: len(tokens)] = torch.from_numpy(tokens)
+        shares, labels = self.model(padded, lengths).softmax(dim=-1).max(dim=-1)
+        expected = [int(self.task.machine.run(tokens)) for tokens in encoded]
+        return [
+            Prediction(
+                word=word, label=label, probability=share, expected=None if known < 0 else known
+            )
+            for word, label, share, known in zip(
+                words, labels.tolist(), shares.tolist(), expected, strict=True
+            )
+        ]
+
+
+def trained_model(
+    spec: RunSpec, task: Task, weights: dict[str, Tensor], *, source: str
+) -> nn.Module:
+    """A run's model with its weights, ready to answer."""
+    model = spec.model.build(vocab_size=task.vocab_size, num_classes=task.num_classes)
+    model = model.to(getattr(torch, spec.train.precision))
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as problem:
+        raise RunError(f"the weights in {source!r} are not those of {spec.name}: {problem}") from (
+            problem
+        )
+    return model.eval()
+
+
+def load(path: str | Path) -> nn.Module:
+    """A trained model from a run folder, ready to answer."""
+    return Run.open(path).model
+
+
+def _read_json(path: Path) -> dict:
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as problem:
+        raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
+    if not isinstance(data, dict):
+        raise RunError(f"{str(path)!r} holds no JSON object")
+    return data

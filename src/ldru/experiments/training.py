@@ -1,0 +1,188 @@
+"""Train models on tasks: several tasks and seeds are one fleet, every model is one run."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ldru.config import digest
+from ldru.errors import LdruError
+from ldru.experiments.records import make_record
+from ldru.experiments.run import Run, trained_model
+from ldru.experiments.spec import RunSpec
+from ldru.files import check_writable
+from ldru.models import ModelSpec, model_spec
+from ldru.tasks import Task
+from ldru.tasks import task as find_task
+from ldru.training.checkpoint import Checkpoint, LogEntry
+from ldru.training.fleet import Member
+from ldru.training.loop import CHECKPOINT_SECONDS, Observer, train_fleet
+from ldru.training.spec import TrainSpec
+
+DEFAULTS = TrainSpec()
+
+
+def train(
+    task: str | Task,
+    *,
+    model: str | ModelSpec = "ldru",
+    seeds: Iterable[int] = (0,),
+    steps: int | None = None,
+    settings: TrainSpec = DEFAULTS,
+    out: str | Path | None = None,
+    resume: bool = False,
+    init_from: str | Path | None = None,
+    device: str | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> dict[int, Run]:
+    """Train one model per seed on a task.
+
+    model: a name of `MODELS` with the paper's settings, or an architecture's own settings.
+    steps: overrides `settings.steps`; None takes what the paper gives for the task.
+    out, resume, init_from, device, checkpoint_seconds, observers: see `train_many`.
+    """
+    if steps is not None:
+        settings = replace(settings, steps=steps)
+    runs = train_many(
+        [task],
+        model=model,
+        seeds=seeds,
+        settings=settings,
+        out=out,
+        resume=resume,
+        init_from=init_from,
+        device=device,
+        checkpoint_seconds=checkpoint_seconds,
+        observers=observers,
+    )
+    return next(iter(runs.values()))
+
+
+def train_many(
+    tasks: Sequence[str | Task],
+    *,
+    model: str | ModelSpec = "ldru",
+    seeds: Iterable[int] = (0,),
+    settings: TrainSpec = DEFAULTS,
+    out: str | Path | None = None,
+    resume: bool = False,
+    init_from: str | Path | None = None,
+    device: str | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> dict[str, dict[int, Run]]:
+    """Train one model per task and seed, all in one fleet: {task name: {seed: run}}.
+
+    out: a folder for the run folders; None keeps the runs in memory.
+    resume: take finished runs from `out` as they are and go on from the last checkpoint. Without
+        it, a run that is already there is an error: nothing is overwritten.
+    init_from: a run folder whose weights every model starts from.
+    device: None takes a GPU where there is one.
+    checkpoint_seconds: the longest time of work that a sudden end can cost.
+    """
+    chosen = [find_task(task) if isinstance(task, str) else task for task in tasks]
+    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    source = None if init_from is None else Run.open(init_from)
+    plan: dict[RunSpec, Task] = {
+        _run_spec(task, model_spec(model), settings, seed, source): task
+        for task in chosen
+        for seed in seeds
+    }
+    if not plan:
+        raise LdruError("there is nothing to train: give at least one task and one seed")
+
+    done: dict[RunSpec, Run] = {}
+    checkpoint = None
+    if out is not None:
+        checkpoint = _prepare_folder(Path(out), plan, done, resume=resume)
+        if not checkpoint.exists():
+            plan = {spec: task for spec, task in plan.items() if spec not in done}
+    by_name = {spec.name: spec for spec in plan}
+
+    def finish(member: Member, weights: dict[str, Tensor], log: list[LogEntry]) -> None:
+        spec = by_name[member.name]
+        if spec in done:
+            return
+        run = Run(
+            spec=spec,
+            task=member.task,
+            model=trained_model(spec, member.task, weights, source="training"),
+            record=make_record(digest=spec.digest, log=log, backend="batched", device=where),
+            log=log,
+        )
+        done[spec] = run if out is None else run.saved(Path(out) / spec.name)
+
+    if plan:
+        train_fleet(
+            [_member(spec, task, source) for spec, task in plan.items()],
+            on_finish=finish,
+            device=where,
+            checkpoint=checkpoint,
+            checkpoint_seconds=checkpoint_seconds,
+            observers=observers,
+        )
+    if checkpoint is not None:
+        checkpoint.remove()
+    runs: dict[str, dict[int, Run]] = {task.name: {} for task in chosen}
+    for spec, run in sorted(done.items(), key=lambda item: item[0].seed):
+        runs[spec.task.name][spec.seed] = run
+    return runs
+
+
+def _run_spec(
+    task: Task, model: ModelSpec, settings: TrainSpec, seed: int, source: Run | None
+) -> RunSpec:
+    """The settings of one run, with the task's own values filled in."""
+    if model.dropout is None:
+        model = replace(model, dropout=task.recommended.dropout)
+    return RunSpec(
+        task=task.spec,
+        model=model,
+        train=settings.resolved(task),
+        seed=seed,
+        init_from=None if source is None else source.spec.digest,
+    )
+
+
+def _member(spec: RunSpec, task: Task, source: Run | None) -> Member:
+    initial = None
+    if source is not None:
+        sizes = (task.vocab_size, task.num_classes)
+        theirs = (source.task.vocab_size, source.task.num_classes)
+        if replace(source.spec.model, dropout=spec.model.dropout) != spec.model or sizes != theirs:
+            raise LdruError(
+                f"{source.spec.name} cannot be continued on {task.name!r}: it has the settings "
+                f"{source.spec.model} for {theirs[0]} symbols and {theirs[1]} classes, asked for "
+                f"are {spec.model} for {sizes[0]} and {sizes[1]}"
+            )
+        initial = source.model.state_dict()
+    return Member(
+        name=spec.name,
+        task=task,
+        build=spec.model.build,
+        seed=spec.seed,
+        settings=spec.train,
+        initial=initial,
+    )
+
+
+def _prepare_folder(
+    out: Path, plan: dict[RunSpec, Task], done: dict[RunSpec, Run], *, resume: bool
+) -> Checkpoint:
+    """Find what is already in the folder: finished runs go to `done`, the rest to a checkpoint."""
+    check_writable(out)
+    fleet = digest(sorted(spec.digest for spec in plan))
+    checkpoint = Checkpoint(out / f".unfinished-{fleet}")
+    finished = [spec for spec in plan if (out / spec.name).exists()]
+    if not resume:
+        way_out = "go on with --resume (resume=True), or choose another folder"
+        if finished:
+            raise LdruError(f"{str(out / finished[0].name)!r} is already there; {way_out}")
+        if checkpoint.exists():
+            step = checkpoint.load().step
+            raise LdruError(f"{str(out)!r} holds this training, stopped at step {step}; {way_out}")
+    done.update({spec: Run.open(out / spec.name) for spec in finished})
+    return checkpoint

@@ -1,0 +1,129 @@
+import json
+import shutil
+
+import pytest
+import torch
+
+import ldru
+from ldru.experiments.run import Run
+
+SMALL = ldru.TrainSpec(batch_size=8, validate_every=20, validation_words=16, validation_length=10)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs")
+    return ldru.train(
+        ldru.task(regex="(01)*"),
+        model=ldru.LDRUSpec(dim=4),
+        seeds=(3, 1),
+        steps=20,
+        settings=SMALL,
+        out=out,
+    )
+
+
+def test_training_gives_a_run_per_seed(runs):
+    assert set(runs) == {1, 3}
+    assert runs[1].folder != runs[3].folder
+    names = {path.name for path in runs[1].folder.iterdir()}
+    assert names == {"settings.json", "record.json", "weights.safetensors", "log.jsonl"}
+
+
+def test_a_run_comes_back_from_its_folder(runs):
+    again = Run.open(runs[1].folder)
+    assert again.spec == runs[1].spec
+    assert again.record == runs[1].record
+    assert again.log == runs[1].log
+    assert again.task.machine.is_equivalent(runs[1].task.machine)
+    assert again.evaluate([5, 9], words=32) == runs[1].evaluate([5, 9], words=32)
+    tokens = torch.tensor([[0, 1, 0, 1]])
+    torch.testing.assert_close(ldru.load(runs[1].folder)(tokens), runs[1].model(tokens))
+
+
+def test_the_record_keeps_the_evaluation(runs, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(runs[3].folder, folder)
+    run = Run.open(folder)
+    evaluation = run.evaluation([4, 5], words=10)
+    run.with_evaluation(evaluation)
+    again = Run.open(folder)
+    assert again.record.evaluation == evaluation
+    record = json.loads((folder / "record.json").read_text())
+    assert record["final"]["step"] == 20
+    assert record["digest"] == run.spec.digest
+    assert {"torch", "numpy", "ldru", "python"} <= set(record["versions"])
+
+
+def test_predictions_stand_beside_the_machines_answer(runs):
+    short, long = runs[1].predict(["0", "01" * 20])
+    assert (short.expected, long.expected) == (0, 1)
+    # Padded together or alone, a word gets the same answer.
+    assert runs[1].predict(["0"])[0].probability == pytest.approx(short.probability, abs=1e-6)
+    assert 0.5 <= long.probability <= 1
+    with pytest.raises(ldru.LdruError, match="'' is empty"):
+        runs[1].predict(["01", ""])
+
+
+def test_outside_the_domain_nothing_is_expected():
+    run = ldru.train("modular_arithmetic", model=ldru.LDRUSpec(dim=4), steps=2, settings=SMALL)[0]
+    answers = run.predict(["3+4", "3+"])
+    assert [answer.expected for answer in answers] == [2, None]
+    assert set(run.evaluate([40, 41], words=4)) == {40, 41}
+
+
+def test_nothing_is_overwritten(runs):
+    arguments = {
+        "model": ldru.LDRUSpec(dim=4),
+        "steps": 20,
+        "settings": SMALL,
+        "out": runs[1].folder.parent,
+    }
+    task = ldru.task(regex="(01)*")
+    with pytest.raises(ldru.LdruError, match="is already there; go on with --resume"):
+        ldru.train(task, seeds=(1,), **arguments)
+    before = (runs[1].folder / "record.json").stat().st_mtime_ns
+    resumed = ldru.train(task, seeds=(1, 2), resume=True, **arguments)
+    assert set(resumed) == {1, 2}
+    assert (runs[1].folder / "record.json").stat().st_mtime_ns == before
+    with pytest.raises(ldru.LdruError, match="already there"):
+        runs[1].saved(runs[1].folder)
+
+
+def test_bad_folders_are_one_clear_error(runs, tmp_path):
+    def broken(name, change):
+        folder = tmp_path / name
+        shutil.copytree(runs[1].folder, folder)
+        change(folder)
+        return folder
+
+    def edit(folder, **changes):
+        path = folder / "settings.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    cases = [
+        (tmp_path / "none", "no run folder"),
+        (broken("half", lambda f: (f / "record.json").unlink()), "not a whole run folder: record"),
+        (broken("new", lambda f: edit(f, format=99)), "format 99, this version reads format 1"),
+        (broken("text", lambda f: (f / "settings.json").write_text("{")), "cannot read"),
+        (broken("cut", lambda f: (f / "weights.safetensors").write_bytes(b"1234")), "cannot read"),
+        (broken("other", lambda f: edit(f, model={"name": "ldru", "dim": 8})), "not those of"),
+        (broken("model", lambda f: edit(f, model={"name": "gru"})), "unknown model 'gru'"),
+        (broken("key", lambda f: edit(f, model={"name": "ldru", "depth": 8})), "know depth"),
+    ]
+    for folder, message in cases:
+        with pytest.raises(ldru.LdruError, match=message):
+            Run.open(folder)
+
+
+def test_settings_name_the_run(runs):
+    spec = runs[1].spec
+    assert type(spec).from_json(json.loads(json.dumps(spec.to_json()))) == spec
+    assert spec.digest != runs[3].spec.digest
+    assert spec.train.learning_rate == 1e-3  # what the task recommends, written down
+    assert spec.model.dropout == 0.1
+
+
+def test_nothing_to_train_is_an_error():
+    with pytest.raises(ldru.LdruError, match="nothing to train"):
+        ldru.train("parity_check", seeds=())

@@ -1,0 +1,166 @@
+"""The command line as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ldru.cli import main
+
+TINY = ["--dim", "4", "--batch-size", "8", "--steps", "20", "--validation-length", "10"]
+SHORT = ["--lengths", "1:12", "--words", "8"]
+
+
+def call(capsys, *arguments):
+    """Exit code, standard output and standard error of a command."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    printed = capsys.readouterr()
+    return stop.value.code, printed.out, printed.err
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("cli")
+    with pytest.raises(SystemExit):
+        main(["train", "parity_check", "--out", str(out), *TINY, *SHORT])
+    (folder,) = out.glob("parity*")
+    return folder
+
+
+def test_from_a_regex_to_a_plot(capsys, tmp_path):
+    code, out, err = call(
+        capsys, "train", "--regex", "(01)*", "--out", tmp_path, *TINY, *SHORT, "--json"
+    )
+    assert code == 0, err
+    (result,) = json.loads(out)
+    assert set(result["accuracy"]) == {str(n) for n in range(1, 13)}
+    (folder,) = tmp_path.glob("01-ldru-seed0-*")
+    files = {path.name for path in folder.iterdir()}
+    assert files == {
+        *("settings.json", "record.json", "weights.safetensors", "log.jsonl", "accuracy.png")
+    }
+    assert (folder / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    code, out, _ = call(capsys, "predict", folder, "0101", "010", "--json")
+    assert [answer["expected"] for answer in json.loads(out)] == [1, 0]
+
+
+def test_eval_prints_a_table_and_draws(capsys, run_folder, tmp_path):
+    plot = tmp_path / "curve.svg"
+    code, out, _ = call(
+        capsys, "eval", run_folder, "--lengths", "30:50", "--words", "8", "--plot", plot
+    )
+    assert code == 0
+    assert "majority share" in out
+    assert "longer than 40" in out
+    assert "<svg" in plot.read_text()
+
+
+def test_predict_reads_standard_input(capsys, run_folder, monkeypatch):
+    import io
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("0101\n111\n"))
+    code, out, _ = call(capsys, "predict", run_folder)
+    assert code == 0
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["word", "0101", "111"]
+
+
+def test_lists(capsys):
+    code, out, _ = call(capsys, "tasks", "--json")
+    assert code == 0
+    assert {row["task"]: row["monoid"] for row in json.loads(out)}["dyck_6"] == 141
+    assert "dyck_12" in call(capsys, "tasks")[1]
+    assert json.loads(call(capsys, "models", "--json")[1])[0]["parameters"] == 129_282
+
+
+def test_monoid(capsys, tmp_path):
+    plot = tmp_path / "m.png"
+    code, out, _ = call(capsys, "monoid", "dyck_2", "--plot", plot)
+    assert code == 0
+    assert "15 classes" in out
+    assert plot.exists()
+    data = json.loads(call(capsys, "monoid", "--regex", "(01)*", "--json")[1])
+    assert len(data["table"]) == data["size"]
+
+
+def test_the_model_decides_which_options_exist(capsys, tmp_path):
+    code, _, err = call(capsys, "train", "parity_check", "--heads", "4", "--out", tmp_path)
+    assert code == 2
+    assert "--heads" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "partiy_check"], "did you mean 'parity_check'?"),
+        (["train", "parity_check", "--model", "lrdu"], "did you mean 'ldru'?"),
+        (["train"], "name a task"),
+        (["train", "--regex", "((("], "cannot read the regular expression"),
+        (["train", "--regex", ""], "empty"),
+        (["train", "parity_check", "--lengths", "9:3"], "runs backwards"),
+        (["train", "parity_check", "--lengths", "0:3"], "count from 1"),
+        (["train", "parity_check", "--steps", "0"], "steps must be at least 1"),
+        (["train", "parity_check", "--dropout", "1.5"], "[0, 1)"),
+        (["train", "parity_check", "--track", "tensorbord"], "did you mean 'tensorboard'?"),
+        (["train", "--machine", "none.json"], "cannot read the machine"),
+        (["monoid", "--regex", "(0|1)*1(0|1){6}", "--limit", "99"], "more than 99"),
+        (["eval", "no/such/run"], "no run folder"),
+        (["predict", "no/such/run", "01"], "no run folder"),
+    ],
+)
+def test_misuse_is_one_line_and_code_2(capsys, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+
+
+def test_wrong_symbols_and_empty_words(capsys, run_folder):
+    code, out, err = call(capsys, "predict", run_folder, "0121")
+    assert (code, out) == (2, "")
+    assert "'2' at place 3" in err
+    assert call(capsys, "predict", run_folder, "")[0] == 2
+
+
+def test_failure_is_one_line_and_code_1(capsys, run_folder, tmp_path):
+    half = tmp_path / "half"
+    half.mkdir()
+    (half / "settings.json").write_text((run_folder / "settings.json").read_text())
+    code, _, err = call(capsys, "eval", half)
+    assert code == 1
+    assert "not a whole run folder" in err
+    blocked = tmp_path / "file"
+    blocked.write_text("keep me")
+    code, _, err = call(capsys, "train", "parity_check", "--out", blocked / "runs", *TINY)
+    assert code == 1
+    assert "cannot write" in err
+    assert blocked.read_text() == "keep me"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission_is_one_line_and_code_1(capsys, tmp_path):
+    tmp_path.chmod(0o500)
+    code, _, err = call(capsys, "train", "parity_check", "--out", tmp_path / "runs", *TINY)
+    assert code == 1
+    assert "cannot write" in err
+
+
+def test_runs_as_a_module_and_knows_its_version():
+    done = subprocess.run(
+        [sys.executable, "-m", "ldru", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("ldru ")
+
+
+def test_trackers_write(capsys, tmp_path):
+    pytest.importorskip("tensorboard")
+    code, _, err = call(
+        capsys, "train", "parity_check", "--out", tmp_path, "--track", "tensorboard", *TINY, *SHORT
+    )
+    assert code == 0, err
+    assert list((tmp_path / "tensorboard").rglob("events*"))
