@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -36,6 +37,7 @@ def test_from_a_regex_to_a_plot(capsys, tmp_path):
     )
     assert code == 0, err
     (result,) = json.loads(out)
+    assert set(result["by_class"]) == {"0", "1"}
     assert set(result["accuracy"]) == {str(n) for n in range(1, 13)}
     (folder,) = tmp_path.glob("01-ldru-seed0-*")
     files = {path.name for path in folder.iterdir()}
@@ -45,6 +47,12 @@ def test_from_a_regex_to_a_plot(capsys, tmp_path):
     assert (folder / "accuracy.png").read_bytes().startswith(b"\x89PNG")
     code, out, _ = call(capsys, "predict", folder, "0101", "010", "--json")
     assert [answer["expected"] for answer in json.loads(out)] == [1, 0]
+
+
+def test_empty_classes_are_said(capsys, tmp_path):
+    code, out, _ = call(capsys, "train", "--regex", "(01)*", "--out", tmp_path, *TINY, *SHORT)
+    assert code == 0
+    assert "label 1 has no words at 6 of the 12 lengths" in out
 
 
 def test_eval_prints_a_table_and_draws(capsys, run_folder, tmp_path):
@@ -164,3 +172,31 @@ def test_trackers_write(capsys, tmp_path):
     )
     assert code == 0, err
     assert list((tmp_path / "tensorboard").rglob("events*"))
+
+
+def test_weights_and_biases_gets_every_log_line(capsys, tmp_path, monkeypatch):
+    """The package is not needed for the test: a stand-in records what it would be sent."""
+    sent = []
+
+    class FakeRun:
+        def log(self, metrics, step):
+            sent.append((step, metrics))
+
+    fake = types.SimpleNamespace(init=lambda project: FakeRun())
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    code, _, err = call(
+        capsys, "train", "parity_check", "--out", tmp_path, "--track", "wandb", *TINY, *SHORT
+    )
+    assert code == 0, err
+    ((step, metrics),) = sent
+    assert step == 20
+    assert any(name.endswith("/validation_accuracy") for name in metrics)
+
+
+def test_a_missing_extra_is_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    code, _, err = call(
+        capsys, "train", "parity_check", "--out", tmp_path, "--track", "wandb", *TINY, *SHORT
+    )
+    assert code == 1
+    assert "pip install 'ldru[track]'" in err

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 PAPER_SIZES = {"ldru": 160_000}
 LARGEST_PRINTED_MONOID = 30
+LARGEST_PRINTED_CLASSES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,7 +353,8 @@ def show_evaluation(run: Run, evaluation: Evaluation, plot: Path, as_json: bool)
             for row in rows
         ]
         print(f"{run.spec.name}: accuracy by length")
-        print_rows(table, as_json=False, note=f"plot: {plot}\nrun:  {run.folder}")
+        notes = [*class_notes(run.task, evaluation), f"plot: {plot}", f"run:  {run.folder}"]
+        print_rows(table, as_json=False, note="\n".join(notes))
     return {
         "run": run.spec.name,
         "folder": str(run.folder),
@@ -360,8 +362,24 @@ def show_evaluation(run: Run, evaluation: Evaluation, plot: Path, as_json: bool)
         "summary": [dataclasses.asdict(row) for row in rows],
         "accuracy": {str(length): value for length, value in evaluation.accuracy.items()},
         "intervals": {str(n): list(r.interval()) for n, r in evaluation.by_length.items()},
+        "by_class": {str(k): v for k, v in evaluation.accuracy_by_class().items()},
         "counts": evaluation_json(evaluation),
     }
+
+
+def class_notes(task: Task, evaluation: Evaluation) -> list[str]:
+    """What a reader should know of the classes, a line each."""
+    notes = []
+    by_class = evaluation.accuracy_by_class()
+    if len(by_class) <= LARGEST_PRINTED_CLASSES:
+        shares = ", ".join(f"{label}: {share:.1%}" for label, share in by_class.items())
+        notes.append(f"accuracy by label, all lengths: {shares}")
+    lengths = list(evaluation.by_length)
+    for label in range(task.num_classes):
+        empty = sum(label in task.empty_classes(length) for length in lengths)
+        if empty:
+            notes.append(f"label {label} has no words at {empty} of the {len(lengths)} lengths")
+    return notes
 
 
 def print_rows(rows: Sequence[dict], *, as_json: bool, note: str = "") -> None:

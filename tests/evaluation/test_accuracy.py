@@ -37,6 +37,7 @@ def test_a_constant_scorer_has_the_share_of_its_label():
     assert ten.accuracy_by_class == {0: 1.0, 1: 0.0}
     assert result.mean_accuracy() == pytest.approx((ten.accuracy + 1) / 2)
     assert result.mean_accuracy([11]) == 1.0
+    assert result.accuracy_by_class() == {0: 1.0, 1: 0.0}
 
 
 def test_every_model_sees_the_same_words_and_a_seed_changes_them():

@@ -157,6 +157,14 @@ def test_compiles_without_a_graph_break():
     assert model.encoder.operator.expand.weight.grad.abs().sum() > 0
 
 
+@pytest.mark.slow
+def test_compiles_with_the_default_compiler():
+    model = classifier()
+    compiled = torch.compile(model, fullgraph=True)
+    tokens, lengths = torch.randint(0, 5, (3, 9)), torch.tensor([1, 5, 9])
+    torch.testing.assert_close(compiled(tokens, lengths), model(tokens, lengths))
+
+
 @pytest.mark.parametrize("operator", ldru.OPERATORS)
 def test_bfloat16_autocast(operator):
     model = classifier(operator=operator, dropout=0.1).float().train()

@@ -75,6 +75,17 @@ class Evaluation:
         """The mean of the majority shares over lengths."""
         return self._mean(lengths, lambda result: result.majority_share)
 
+    def accuracy_by_class(self, lengths: Iterable[int] | None = None) -> dict[int, float]:
+        """The share of right answers among all words of each label."""
+        words: dict[int, int] = {}
+        correct: dict[int, int] = {}
+        for length in self.by_length if lengths is None else lengths:
+            result = self.by_length[length]
+            for label, count in result.words_by_class.items():
+                words[label] = words.get(label, 0) + count
+                correct[label] = correct.get(label, 0) + result.correct_by_class[label]
+        return {label: correct[label] / words[label] for label in sorted(words)}
+
     def within(self, low: int, high: int) -> list[int]:
         """The evaluated lengths from `low` to `high`."""
         return [length for length in self.by_length if low <= length <= high]

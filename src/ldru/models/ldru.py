@@ -1,7 +1,6 @@
 """The Log-Depth Recurrent Unit: an encoder, and a classifier of token sequences on top of it."""
 
 import itertools
-from typing import Literal, overload
 
 import torch
 from torch import Tensor, nn
@@ -64,14 +63,6 @@ class LDRU(nn.Module):
         self.dropout = Dropout(rate=dropout)
         self.leaf_block = ResidualBlock(dim=dim, activation=activation) if leaf_block else None
 
-    @overload
-    def forward(
-        self, x: Tensor, lengths: Tensor | None = None, *, return_levels: Literal[False] = False
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self, x: Tensor, lengths: Tensor | None = None, *, return_levels: Literal[True]
-    ) -> tuple[Tensor, list[Level]]: ...
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, *, return_levels: bool = False
     ) -> Tensor | tuple[Tensor, list[Level]]:
@@ -123,18 +114,6 @@ class LDRUClassifier(nn.Module):
         )
         self.head = Linear(dim, num_classes)
 
-    @overload
-    def forward(
-        self,
-        tokens: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        return_levels: Literal[False] = False,
-    ) -> Tensor: ...
-    @overload
-    def forward(
-        self, tokens: Tensor, lengths: Tensor | None = None, *, return_levels: Literal[True]
-    ) -> tuple[Tensor, list[Level]]: ...
     def forward(
         self, tokens: Tensor, lengths: Tensor | None = None, *, return_levels: bool = False
     ) -> Tensor | tuple[Tensor, list[Level]]:
