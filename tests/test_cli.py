@@ -1,5 +1,6 @@
 """The command line as a user meets it."""
 
+import io
 import json
 import os
 import subprocess
@@ -67,8 +68,6 @@ def test_eval_prints_a_table_and_draws(capsys, run_folder, tmp_path):
 
 
 def test_predict_reads_standard_input(capsys, run_folder, monkeypatch):
-    import io
-
     monkeypatch.setattr(sys, "stdin", io.StringIO("0101\n111\n"))
     code, out, _ = call(capsys, "predict", run_folder)
     assert code == 0
@@ -110,6 +109,10 @@ def test_the_model_decides_which_options_exist(capsys, tmp_path):
         (["train", "parity_check", "--lengths", "9:3"], "runs backwards"),
         (["train", "parity_check", "--lengths", "0:3"], "count from 1"),
         (["train", "parity_check", "--steps", "0"], "steps must be at least 1"),
+        (["train", "parity_check", "--words", "0"], "--words must be at least 1"),
+        (["train", "parity_check", "--seeds", "99999999999999999999"], "between 0 and"),
+        (["train", "parity_check", "--device", "gpu"], "no device 'gpu'"),
+        (["eval", "run", "--plot", "x.foo"], "png, svg, pdf"),
         (["train", "parity_check", "--dropout", "1.5"], "[0, 1)"),
         (["train", "parity_check", "--track", "tensorbord"], "did you mean 'tensorboard'?"),
         (["train", "--machine", "none.json"], "cannot read the machine"),
@@ -133,6 +136,22 @@ def test_wrong_symbols_and_empty_words(capsys, run_folder):
     assert (code, out) == (2, "")
     assert "'2' at place 3" in err
     assert call(capsys, "predict", run_folder, "")[0] == 2
+
+
+def test_predict_reads_windows_lines_and_keeps_what_came_before_a_bad_one(
+    capsys, run_folder, monkeypatch
+):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("0101\r\n11\r\n0x\r\n"))
+    code, out, err = call(capsys, "predict", run_folder)
+    assert code == 2
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["word", "0101", "11"]
+    assert "word 3: symbol 'x' at place 2" in err
+
+
+def test_evaluations_add_up_in_the_record(capsys, run_folder):
+    assert call(capsys, "eval", run_folder, "--lengths", "20:22", "--words", "8")[0] == 0
+    record = json.loads((run_folder / "record.json").read_text())
+    assert set(record["evaluation"]) == {str(n) for n in (*range(1, 13), 20, 21, 22)}
 
 
 def test_failure_is_one_line_and_code_1(capsys, run_folder, tmp_path):

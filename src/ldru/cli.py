@@ -16,11 +16,17 @@ import ldru
 from ldru.config import Json
 from ldru.errors import LdruError, MissingExtraError
 from ldru.evaluation import Evaluation, parse_lengths
-from ldru.experiments.figures import accuracy_figure, monoid_figure, save_figure
+from ldru.experiments.figures import (
+    accuracy_figure,
+    check_figure_path,
+    monoid_figure,
+    save_figure,
+)
 from ldru.experiments.observers import ProgressBar, counting, make_trackers
 from ldru.experiments.records import evaluation_json
 from ldru.experiments.run import Run
 from ldru.experiments.summary import summarise
+from ldru.experiments.training import check_seed, find_device
 from ldru.models import MODELS, model_spec
 from ldru.tasks import Task
 from ldru.training.loop import CHECKPOINT_SECONDS
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
 
 PAPER_SIZES = {"ldru": 160_000}
 LARGEST_PRINTED_MONOID = 30
+PREDICTED_TOKENS = 2**14
 LARGEST_PRINTED_CLASSES = 10
 
 
@@ -109,7 +116,7 @@ class Models:
                 {
                     "model": name,
                     "parameters": sum(p.numel() for p in model.parameters()),
-                    "paper": PAPER_SIZES[name],
+                    "paper": PAPER_SIZES.get(name),
                     "settings": str(model_spec(name)),
                 }
             )
@@ -161,6 +168,7 @@ class Train:
 
     def __call__(self) -> None:
         lengths = parse_lengths(self.lengths)
+        check_words(self.words)
         tasks = [ldru.task(name) for name in self.tasks]
         if self.regex is not None or self.machine is not None or self.alphabet is not None:
             tasks.append(ldru.task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
@@ -185,8 +193,8 @@ class Train:
         for run in (run for by_seed in runs.values() for run in by_seed.values()):
             assert run.folder is not None
             evaluation = evaluated(run, lengths, words=self.words, seed=0)
-            run.with_evaluation(evaluation)
-            results.append(show_evaluation(run, evaluation, run.folder / "accuracy.png", self.json))
+            results.append(show_evaluation(run, evaluation, as_json=self.json))
+            draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
         if self.json:
             print(json.dumps(results))
 
@@ -201,6 +209,7 @@ class Eval:
         words: test words per length.
         seed: another seed draws other words.
         plot: where to draw the curve; by default in the run folder.
+        device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
 
@@ -209,16 +218,21 @@ class Eval:
     words: int = 512
     seed: int = 0
     plot: Path | None = None
+    device: str | None = None
     json: bool = False
 
     def __call__(self) -> None:
         lengths = parse_lengths(self.lengths)
-        run = Run.open(self.run)
-        evaluation = evaluated(run, lengths, words=self.words, seed=self.seed)
+        check_words(self.words)
         name = f"accuracy-{self.lengths.replace(':', '-').replace(',', '_')}.png"
-        result = show_evaluation(run, evaluation, self.plot or self.run / name, self.json)
+        plot = self.plot or self.run / name
+        check_figure_path(plot)
+        run = open_run(self.run, device=self.device)
+        evaluation = evaluated(run, lengths, words=self.words, seed=check_seed(self.seed))
+        result = show_evaluation(run, evaluation, as_json=self.json)
         if self.json:
             print(json.dumps(result))
+        draw(run, evaluation, plot, as_json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,17 +242,19 @@ class Predict:
     Args:
         run: a run folder.
         words: words in the task's alphabet; without any, lines of standard input are read.
+        device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
 
     run: Positional[Path]
     words: Positional[tuple[str, ...]] = ()
+    device: str | None = None
     json: bool = False
 
     def __call__(self) -> None:
-        run = Run.open(self.run)
-        words = self.words or (line.rstrip("\n") for line in sys.stdin)
-        predictions = (p for part in chunks(words, 256) for p in run.predict(part))
+        run = open_run(self.run, device=self.device)
+        words = self.words or (line.rstrip("\r\n") for line in sys.stdin)
+        predictions = (p for part in parts(run, words) for p in run.predict(part))
         if self.json:
             print(json.dumps([dataclasses.asdict(prediction) for prediction in predictions]))
             return
@@ -280,6 +296,7 @@ class MonoidOf:
             )
         ]
         if self.plot is not None:
+            check_figure_path(self.plot)
             title = f"{task.name}: {monoid.size} classes"
             save_figure(monoid_figure(monoid, title=title), self.plot)
         if self.json:
@@ -321,27 +338,54 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except KeyboardInterrupt:
-        print("stopped; the same command with --resume goes on", file=sys.stderr)
+        print("stopped; `train --resume` goes on from the last checkpoint", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 
 
+def open_run(path: Path, *, device: str | None) -> Run:
+    """A run with its model on a device."""
+    run = Run.open(path)
+    run.model.to(find_device(device))
+    return run
+
+
+def check_words(words: int) -> None:
+    """Raise on a number of test words that cannot be drawn, before hours of training."""
+    if words < 1:
+        raise LdruError(f"--words must be at least 1, got {words}")
+
+
 def evaluated(run: Run, lengths: Sequence[int], *, words: int, seed: int) -> Evaluation:
-    """An evaluation with a progress bar on standard error."""
-    with counting(f"evaluating {run.spec.name}", total=len(lengths)) as advance:
-        return run.evaluation(lengths, words=words, seed=seed, on_length=lambda _: advance())
+    """An evaluation with a progress bar on standard error, kept in the record for seed 0."""
+    known = run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
+    missing = [n for n in lengths if n not in known or known[n].words != words]
+    fresh = {}
+    if missing:
+        with counting(f"evaluating {run.spec.name}", total=len(missing)) as advance:
+            evaluation = run.evaluation(
+                missing, words=words, seed=seed, on_length=lambda _: advance()
+            )
+        fresh = evaluation.by_length
+        if seed == 0:
+            run.with_evaluation(evaluation)
+    return Evaluation(by_length={n: fresh[n] if n in fresh else known[n] for n in lengths})
 
 
-def show_evaluation(run: Run, evaluation: Evaluation, plot: Path, as_json: bool) -> dict[str, Json]:
-    """Draw an evaluation and print it, or hand it back for JSON."""
-    max_length = run.spec.train.max_length
-    figure = accuracy_figure(
-        {run.spec.name: evaluation}, title=run.task.name, max_length=max_length
-    )
+def draw(run: Run, evaluation: Evaluation, plot: Path, *, as_json: bool) -> None:
+    """Draw an evaluation."""
+    curve = {run.spec.name: evaluation}
+    figure = accuracy_figure(curve, title=run.task.name, max_length=run.spec.train.max_length)
     save_figure(figure, plot)
-    rows = summarise(evaluation, max_length=max_length)
+    if not as_json:
+        print(f"plot: {plot}")
+
+
+def show_evaluation(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, Json]:
+    """Print an evaluation, or only hand it back for JSON."""
+    rows = summarise(evaluation, max_length=run.spec.train.max_length)
     if not as_json:
         table = [
             {
@@ -353,12 +397,11 @@ def show_evaluation(run: Run, evaluation: Evaluation, plot: Path, as_json: bool)
             for row in rows
         ]
         print(f"{run.spec.name}: accuracy by length")
-        notes = [*class_notes(run.task, evaluation), f"plot: {plot}", f"run:  {run.folder}"]
+        notes = [*class_notes(run.task, evaluation), f"run:  {run.folder}"]
         print_rows(table, as_json=False, note="\n".join(notes))
     return {
         "run": run.spec.name,
         "folder": str(run.folder),
-        "plot": str(plot),
         "summary": [dataclasses.asdict(row) for row in rows],
         "accuracy": {str(length): value for length, value in evaluation.accuracy.items()},
         "intervals": {str(n): list(r.interval()) for n, r in evaluation.by_length.items()},
@@ -374,7 +417,10 @@ def class_notes(task: Task, evaluation: Evaluation) -> list[str]:
     if len(by_class) <= LARGEST_PRINTED_CLASSES:
         shares = ", ".join(f"{label}: {share:.1%}" for label, share in by_class.items())
         notes.append(f"accuracy by label, all lengths: {shares}")
-    lengths = list(evaluation.by_length)
+    lengths = [task.word_length(length) for length in evaluation.by_length]
+    moved = sum(drawn != asked for drawn, asked in zip(lengths, evaluation.by_length, strict=True))
+    if moved:
+        notes.append(f"{moved} of the {len(lengths)} lengths have no words: the nearest was taken")
     for label in range(task.num_classes):
         empty = sum(label in task.empty_classes(length) for length in lengths)
         if empty:
@@ -403,16 +449,22 @@ def show(content: "RenderableType") -> None:
     console.print(content)
 
 
-def chunks(words: Iterable[str], size: int) -> Iterable[list[str]]:
-    """Lists of up to `size` words."""
+def parts(run: Run, words: Iterable[str]) -> Iterable[list[str]]:
+    """Words in lists that fit into memory when padded; a bad word ends them after the good ones."""
     part: list[str] = []
-    for word in words:
-        part.append(word)
-        if len(part) == size:
+    longest = 0
+    for number, word in enumerate(words, start=1):
+        try:
+            length = len(run.encode(word))
+        except LdruError as problem:
             yield part
-            part = []
-    if part:
-        yield part
+            raise LdruError(f"word {number}: {problem}") from problem
+        if part and max(longest, length) * (len(part) + 1) > PREDICTED_TOKENS:
+            yield part
+            part, longest = [], 0
+        part.append(word)
+        longest = max(longest, length)
+    yield part
 
 
 def _cell(value: object) -> str:

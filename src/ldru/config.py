@@ -53,4 +53,17 @@ def _value(hint: object, value: Json) -> object:
         if isinstance(value, list) and typing.get_origin(option) is tuple:
             inner = typing.get_args(option)[0]
             return tuple(_value(inner, item) for item in value)
-    return value
+        if _fits(option, value):
+            return value
+    raise TypeError(f"{value!r} is not of the kind {hint}")
+
+
+def _fits(option: object, value: Json) -> bool:
+    """Whether a plain value is of a plain kind; a whole number is a fine float."""
+    if typing.get_origin(option) is typing.Literal:
+        return value in typing.get_args(option)
+    if option is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if option is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, option) if isinstance(option, type) else False

@@ -83,7 +83,9 @@ class Dropout(nn.Module):
     def rate_buffers(self, *, dtype: torch.dtype) -> dict[str, Tensor]:
         """The rate as tensors: a signed 32-bit word below which an element is dropped, a scale."""
         return {
-            "cut": torch.tensor(round(self.rate * 2**32) - 2**31, dtype=torch.int32),
+            "cut": torch.tensor(
+                min(round(self.rate * 2**32), 2**32 - 1) - 2**31, dtype=torch.int32
+            ),
             "scale": torch.tensor(1 / (1 - self.rate), dtype=dtype),
         }
 
@@ -103,10 +105,13 @@ class Dropout(nn.Module):
         return f"rate={self.rate}"
 
 
-def initialise(module: nn.Module, generator: Generator) -> None:
-    """Draw every weight of a module of these layers anew from one generator, in module order."""
+def drawn(make: Callable[[], nn.Module], generator: Generator) -> nn.Module:
+    """A module of these layers with every weight drawn from one generator, in module order."""
+    with torch.random.fork_rng(devices=[]):  # making layers draws too: leave no trace of that
+        module = make()
     for part in module.modules():
         if isinstance(part, Linear | Embedding):
             part.reset_parameters(generator)
         elif isinstance(part, nn.LayerNorm):
             part.reset_parameters()
+    return module

@@ -101,7 +101,9 @@ def test_run_takes_any_leading_axes():
         ({"start": 2}, "start must be a state from 0 to 1"),
         ({"alphabet": ["0", "0"]}, "twice"),
         ({"alphabet": []}, "alphabet is empty"),
-        ({"alphabet": ["0", "a "]}, "without blanks"),
+        ({"alphabet": ["0", "a b"]}, "without blanks"),
+        ({"alphabet": 5}, "list of strings"),
+        ({"output": [0, 10**9]}, "below 1000000"),
         ({"colour": 1}, "unknown: colour"),
     ],
 )

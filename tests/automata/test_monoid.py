@@ -53,6 +53,8 @@ def test_classify_takes_text_and_batches():
     assert monoid.classify("0011") == 12
     words = np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
     assert monoid.classify(words).tolist() == [12, 4]
+    with pytest.raises(ldru.LdruError, match="tokens run from 0 to 1"):
+        monoid.classify([-1])
 
 
 def test_a_monoid_over_the_limit_stops_and_names_it():

@@ -54,6 +54,9 @@ def test_alphabet_comes_from_the_symbols_that_match():
         ("[^0]*", None, "need the alphabet"),
         ("()", None, "names no symbol"),
         ("0*", "00", "twice"),
+        ("0*", "", "alphabet is empty"),
+        ("^01$", None, "anchor"),
+        ("((0{100}){100}){100}", None, "multiply to 1000000"),
         ("(0|1)*1(0|1){20}", None, "more than 20000 states"),
     ],
 )

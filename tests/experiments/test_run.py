@@ -1,13 +1,17 @@
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 
 import ldru
 from ldru.experiments.run import Run
+from ldru.training.checkpoint import save_tensors
 
 SMALL = ldru.TrainSpec(batch_size=8, validate_every=20, validation_words=16, validation_length=10)
+
+ONE_STEP = replace(SMALL, steps=1)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,12 @@ def test_the_record_keeps_the_evaluation(runs, tmp_path):
     run.with_evaluation(evaluation)
     again = Run.open(folder)
     assert again.record.evaluation == evaluation
+    more = again.with_evaluation(again.evaluation([5, 8], words=20)).record.evaluation
+    assert {length: result.words for length, result in more.by_length.items()} == {
+        4: 10,
+        5: 20,
+        8: 20,
+    }
     record = json.loads((folder / "record.json").read_text())
     assert record["final"]["step"] == 20
     assert record["digest"] == run.spec.digest
@@ -101,15 +111,24 @@ def test_bad_folders_are_one_clear_error(runs, tmp_path):
         path = folder / "settings.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
+    def other_weights(folder):
+        save_tensors(folder / "weights.safetensors", {"a": torch.zeros(1)}, {})
+
     cases = [
         (tmp_path / "none", "no run folder"),
         (broken("half", lambda f: (f / "record.json").unlink()), "not a whole run folder: record"),
         (broken("new", lambda f: edit(f, format=99)), "format 99, this version reads format 1"),
         (broken("text", lambda f: (f / "settings.json").write_text("{")), "cannot read"),
         (broken("cut", lambda f: (f / "weights.safetensors").write_bytes(b"1234")), "cannot read"),
-        (broken("other", lambda f: edit(f, model={"name": "ldru", "dim": 8})), "not those of"),
+        (broken("other", other_weights), "not those of"),
         (broken("model", lambda f: edit(f, model={"name": "gru"})), "unknown model 'gru'"),
         (broken("key", lambda f: edit(f, model={"name": "ldru", "depth": 8})), "know depth"),
+        (broken("kind", lambda f: edit(f, model={"name": "ldru", "dim": "x"})), "'x' is not of"),
+        (broken("seed", lambda f: edit(f, seed=99)), "of different runs"),
+        (
+            broken("log", lambda f: (f / "log.jsonl").write_text('{"step": 1')),
+            "cannot read the log",
+        ),
     ]
     for folder, message in cases:
         with pytest.raises(ldru.LdruError, match=message):
@@ -124,6 +143,30 @@ def test_settings_name_the_run(runs):
     assert spec.model.dropout == 0.1
 
 
-def test_nothing_to_train_is_an_error():
-    with pytest.raises(ldru.LdruError, match="nothing to train"):
-        ldru.train("parity_check", seeds=())
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seeds": ()}, "nothing to train"),
+        ({"seeds": (1.5,)}, "whole number"),
+        ({"seeds": (True,)}, "whole number"),
+        ({"seeds": (2**63,)}, "between 0 and"),
+        ({"device": "gpu"}, "no device 'gpu'"),
+    ],
+)
+def test_bad_training_is_one_clear_error(arguments, message):
+    with pytest.raises(ldru.LdruError, match=message):
+        ldru.train("parity_check", steps=1, settings=SMALL, **arguments)
+
+
+def test_every_task_gets_every_seed_and_names_are_unique():
+    model = ldru.LDRUSpec(dim=4)
+    runs = ldru.train_many(
+        ["parity_check", "even_pairs"], model=model, seeds=iter((0, 1)), settings=ONE_STEP
+    )
+    assert {name: set(by_seed) for name, by_seed in runs.items()} == {
+        "parity_check": {0, 1},
+        "even_pairs": {0, 1},
+    }
+    twins = [ldru.task(regex="0*", alphabet="01"), ldru.task(regex="0*", alphabet="012")]
+    with pytest.raises(ldru.LdruError, match="two different tasks are called"):
+        ldru.train_many(twins, settings=ONE_STEP)

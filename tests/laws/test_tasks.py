@@ -181,9 +181,37 @@ def test_tomita_halves(name, length):
     factor_negative = {"tomita_3": 2.5, "tomita_4": 3, "tomita_5": 2, "tomita_6": 2, "tomita_7": 5}
     rejected = (1 - accepts["uniform"]) * factor_negative[name] * half
     expected = min(half, factor_positive * half * rate_positive) + half - min(half, rejected)
-    # The minimum of a random count and a constant bends; allow for a deviation on each side.
-    slack = 4 * math.sqrt(half * 5) * draws**0.5 + 0.5 * math.sqrt(half * 5) * draws
+    # The minimum of a random count and a constant bends by half a deviation at most.
+    deviation = math.sqrt(half)
+    slack = 5 * deviation * draws**0.5 + 0.8 * deviation * draws
     assert abs(positives - draws * expected) <= slack
+
+
+@pytest.mark.parametrize("length", [8, 16, 40])
+def test_tomita_7_goes_on_at_the_stated_rate(length):
+    """Positives: stay with 1 - 4/max(length, 16) in the first three runs, always in the last."""
+    rows = 4000
+    batch = TASKS["tomita_7"].sample(batch_size=2 * rows, length=length, generator=generator(9))
+    words = batch.tokens[:rows].numpy()
+    machine = TASKS["tomita_7"].machine
+    states = [machine.final_states(words[:, :n]) for n in range(length + 1)]
+    here, after = np.stack(states[:-1]), np.stack(states[1:])
+    for state in range(3):
+        chances = int((here == state).sum())
+        moves = int(((here == state) & (after == state + 1)).sum())
+        assert_share(moves, chances, 4 / max(length, 16))
+    assert (after[here == 3] == 3).all()
+
+
+def test_tomita_4_positives_are_uniform_but_for_the_forbidden_move():
+    batch = TASKS["tomita_4"].sample(batch_size=8000, length=12, generator=generator(9))
+    words = batch.tokens[:4000].numpy()
+    machine = TASKS["tomita_4"].machine
+    for place in range(12):
+        state = machine.final_states(words[:, :place])
+        zeros = words[:, place] == 0
+        assert not zeros[state == 2].any()
+        assert_share(int(zeros[state != 2].sum()), int((state != 2).sum()), 0.5)
 
 
 def _accept_rate(name, length):
@@ -282,6 +310,12 @@ def test_a_machine_of_long_words_is_sampled_at_its_nearest_length():
     task = ldru.task(machine=machine)
     assert [task.word_length(n) for n in (1, 2, 3, 9)] == [3, 3, 3, 9]
     assert TASKS["modular_arithmetic"].word_length(40) == 39
+    finite = ldru.MooreMachine(
+        alphabet="ab", delta=[[1, 1], [2, 3], [4, 4], [4, 4], [4, 4]], output=[-1, -1, 0, 1, -1]
+    )
+    assert ldru.task(machine=finite).word_length(4) == 2
+    with pytest.raises(ldru.LdruError, match="no labelled words of length 500"):
+        ldru.task(machine=finite).word_length(500)
 
 
 def test_tasks_by_every_way(tmp_path):
@@ -301,6 +335,8 @@ def test_tasks_by_every_way(tmp_path):
         ({"name": "parity"}, "unknown task 'parity'.*did you mean 'parity_check'.*dyck_N"),
         ({"name": "dyck_0"}, "N of at least 1"),
         ({"name": "prefix_12_4"}, "classes"),
+        ({"name": "prefix_9999_9"}, "classes"),
+        ({"name": "dyck_99999999"}, "up to N = 10000"),
         ({}, "give one of"),
         ({"name": "parity_check", "regex": "0"}, "give one of"),
         ({"regex": "0", "path": "x"}, "give one of"),
@@ -322,3 +358,6 @@ def test_bad_sampling_is_one_clear_error():
         task.sample(split="validation", generator=generator())
     with pytest.raises(ldru.LdruError, match="batch_size"):
         task.sample(batch_size=0, generator=generator())
+    exact = ldru.task(machine=TASKS["prefix_2_4"].machine)
+    with pytest.raises(ldru.LdruError, match="16 classes in equal shares"):
+        exact.sample(batch_size=8, length=9, generator=generator())

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ldru
-from ldru.layers import Dropout, initialise
+from ldru.layers import Dropout
 from ldru.randomness import bits, fold, seed_key
 
 
@@ -51,8 +51,11 @@ def test_names_of_the_weights_are_frozen():
 
 
 def test_initialisation_is_as_stated():
-    model = ldru.LDRUClassifier(vocab_size=2000, num_classes=2, dim=64)
-    initialise(model, torch.Generator().manual_seed(0))
+    before = torch.get_rng_state()
+    model = ldru.build(
+        "ldru", vocab_size=2000, num_classes=2, generator=torch.Generator().manual_seed(0)
+    )
+    assert torch.equal(before, torch.get_rng_state())
     operator, block = model.encoder.operator, model.encoder.block
     for layer in (operator.left, operator.right, operator.out):
         assert torch.equal(layer.weight, torch.eye(64))
@@ -96,6 +99,20 @@ def test_law_of_padding(operator, leaf_block):
         strict=True,
     ):
         torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-12)
+
+
+def test_padding_never_reaches_the_leaf_block():
+    encoder = ldru.LDRU(dim=4, leaf_block=True, dropout=0.0).double()
+    x = torch.randn(3, 5, 4, dtype=torch.double)
+    lengths = torch.tensor([1, 3, 5])
+    padded = x.clone()
+    for row, length in enumerate(lengths):
+        padded[row, length:] = float("nan")
+    padded.requires_grad_()
+    y = encoder(padded, lengths)
+    torch.testing.assert_close(y[1], encoder(x[1:2, :3])[0], rtol=0, atol=1e-12)
+    gradients = torch.autograd.grad(y.sum(), [padded, *encoder.parameters()])
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
 
 def test_encoder_takes_vectors_and_a_module_as_operator():

@@ -7,6 +7,7 @@ from scipy import stats
 
 import ldru
 from ldru.errors import LdruError
+from ldru.layers import Dropout
 from ldru.randomness import Stream
 from ldru.training.fleet import Fleet, Member, training_lengths
 from ldru.training.spec import TrainSpec
@@ -54,6 +55,15 @@ def test_data_and_masks_are_bit_equal_alone_and_in_a_fleet():
         assert set(ours) == set(theirs)
         for name in ours:
             assert torch.equal(ours[name][0], theirs[name][index])
+        assert torch.equal(mask(ours, 0), mask(theirs, index))
+
+
+def mask(buffers, row):
+    """What dropout makes of ones with the buffers of one member."""
+    layer = Dropout(rate=0.5)
+    for part in ("keys", "cut", "scale"):
+        setattr(layer, part, buffers[f"encoder.dropout.{part}"][row])
+    return layer(torch.ones(12, 7, 6, dtype=torch.double), 3)
 
 
 @pytest.mark.parametrize("operator", ldru.OPERATORS)

@@ -2,16 +2,19 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 import torch
 
 import ldru
 from ldru.training.checkpoint import Checkpoint, load_tensors
+from ldru.training.fleet import Fleet, Member, training_lengths
 from ldru.training.loop import train_fleet
 from tests.training.test_fleet import member
 
@@ -49,8 +52,20 @@ def test_the_log_has_a_line_per_validation_and_the_mean_loss():
         "parity_check", model=ldru.LDRUSpec(dim=4), steps=90, settings=SMALL, observers=[Watcher()]
     )
     assert [entry.step for entry in runs[0].log] == [40, 80, 90]
-    assert all(0 < entry.loss < 2 for entry in runs[0].log)
     assert [s[0] for s in seen if isinstance(s, tuple)] == [40, 50, 80, 90]
+    every = []
+    member = _member(runs[0])
+    fleet = Fleet([member])
+    for length in training_lengths(0, 90, max_length=40):
+        every.append(fleet.step(length).item())
+    means = [sum(part) / len(part) for part in (every[:40], every[40:80], every[80:])]
+    assert [entry.loss for entry in runs[0].log] == pytest.approx(means, rel=1e-6)
+
+
+def _member(run):
+    return Member(
+        name="again", task=run.task, build=run.spec.model.build, seed=0, settings=run.spec.train
+    )
 
 
 SCRIPT = """
@@ -109,9 +124,92 @@ def _wait_for_step(out, least, process):
     raise AssertionError(f"no checkpoint at step {least}")
 
 
-def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_path, monkeypatch):
-    from ldru.training.fleet import Fleet
+class StoppedError(Exception):
+    """Stands in for a sudden end."""
 
+
+class StopAt:
+    """Ends training at a step, after its checkpoint."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def on_steps(self, step, losses):
+        if step >= self.step:
+            raise StoppedError
+
+    def on_log(self, entries):
+        pass
+
+
+def weights_of(runs):
+    return {
+        (name, seed): run.model.state_dict()
+        for name, by_seed in runs.items()
+        for seed, run in by_seed.items()
+    }
+
+
+def train_some(out, tasks=("parity_check", "even_pairs"), seeds=(0, 1), stop=None, **changes):
+    return ldru.train_many(
+        list(tasks),
+        model=ldru.LDRUSpec(dim=4),
+        seeds=seeds,
+        settings=replace(SMALL, steps=200, **changes),
+        out=out,
+        resume=True,
+        checkpoint_seconds=0.0,
+        observers=[] if stop is None else [StopAt(stop)],
+    )
+
+
+def assert_same(first, second):
+    assert set(first) == set(second)
+    for key in first:
+        for name in first[key]:
+            assert torch.equal(first[key][name], second[key][name]), (key, name)
+
+
+def test_resuming_in_another_order_keeps_everybodys_weights(tmp_path):
+    whole = weights_of(train_some(tmp_path / "whole"))
+    with pytest.raises(StoppedError):
+        train_some(tmp_path / "broken", stop=150)
+    resumed = train_some(tmp_path / "broken", tasks=("even_pairs", "parity_check"), seeds=(1, 0))
+    assert_same(whole, weights_of(resumed))
+
+
+def test_a_second_stop_after_some_were_done_before(tmp_path):
+    alone = weights_of(train_some(tmp_path, seeds=(0,)))
+    with pytest.raises(StoppedError):
+        train_some(tmp_path, stop=100)
+    with pytest.raises(StoppedError):
+        train_some(tmp_path, stop=160)
+    both = weights_of(train_some(tmp_path))
+    assert_same(alone, {key: both[key] for key in alone})
+    assert len(both) == 4
+
+
+def test_a_finished_run_that_was_moved_away_is_trained_again(tmp_path):
+    whole = train_some(tmp_path)
+    lost = whole["parity_check"][1]
+    shutil.move(lost.folder, tmp_path / "elsewhere")
+    again = train_some(tmp_path)["parity_check"][1]
+    assert again.folder == lost.folder
+    assert again.record.final.step == 200
+
+
+def test_weights_that_are_no_numbers_are_never_kept(tmp_path):
+    with pytest.raises(ldru.LdruError, match=r"weights of .* no longer finite after step 1"):
+        ldru.train(
+            "parity_check",
+            model=ldru.LDRUSpec(dim=4),
+            settings=replace(SMALL, steps=1, warmup=0.0, learning_rate=1e38),
+            out=tmp_path,
+        )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_path, monkeypatch):
     step = Fleet.step
 
     def spoiled(fleet, length):
@@ -140,7 +238,7 @@ def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_pa
 def test_fine_tuning_starts_from_a_run(tmp_path):
     model = ldru.LDRUSpec(dim=4)
     first = ldru.train("parity_check", model=model, steps=30, settings=SMALL, out=tmp_path / "a")
-    tiny = ldru.TrainSpec(**{**vars(SMALL), "steps": 1, "learning_rate": 1e-12})
+    tiny = replace(SMALL, steps=1, learning_rate=1e-12)
     second = ldru.train(
         "even_pairs", model=model, seeds=(5,), settings=tiny, init_from=first[0].folder
     )

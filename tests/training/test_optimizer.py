@@ -51,7 +51,6 @@ def test_ten_steps_equal_the_definition(optimizer):
     model = member.model().double()
     weights = {name: p.detach().numpy().copy() for name, p in model.named_parameters()}
     state: dict = {}
-    largest = {}
     for t, length in enumerate([7, 1, 12, 2, 1, 5, 8, 3, 20, 4]):
         batch = fleet.draw(fleet._key(ldru.randomness.Stream.TOKENS), batch_size=16, length=length)
         with torch.no_grad():
@@ -74,10 +73,8 @@ def test_ten_steps_equal_the_definition(optimizer):
         )
         losses = fleet.step(length)
         assert losses[0].item() == pytest.approx(loss.item(), abs=1e-12)
-        largest = {name: np.abs(weights[name]).max() for name in weights}
     for name, tensor in fleet.weights(0).items():
         np.testing.assert_allclose(tensor.numpy(), weights[name], rtol=0, atol=1e-11)
-    assert all(math.isfinite(value) for value in largest.values())
 
 
 def test_amsgrad_keeps_the_largest_corrected_moment():

@@ -1,9 +1,12 @@
 """The machines of the paper's tasks, and their families for any size."""
 
-from ldru.automata.machine import UNLABELLED, MooreMachine
+import math
+
+from ldru.automata.machine import MAX_CLASSES, UNLABELLED, MooreMachine
 from ldru.errors import LdruError
 
 BINARY = ("0", "1")
+MAX_STATES = 10_000
 
 
 def even_pairs() -> MooreMachine:
@@ -62,6 +65,8 @@ def modular_arithmetic(modulus: int = 5) -> MooreMachine:
 def dyck(depth: int) -> MooreMachine:
     """1 for balanced brackets (0 opens, 1 closes) nested at most `depth` deep."""
     _check_positive("dyck_N", N=depth)
+    if depth > MAX_STATES:
+        raise LdruError(f"dyck_N is built up to N = {MAX_STATES}, got {depth}")
     sink = depth + 1
     rows = [(level + 1, level - 1 if level else sink) for level in range(depth + 1)]
     return MooreMachine(
@@ -72,12 +77,12 @@ def dyck(depth: int) -> MooreMachine:
 def prefix(length: int, symbols: int) -> MooreMachine:
     """Which of the words of `length` begins the input; 0 while the input is shorter than that."""
     _check_positive("prefix_P_Q", P=length, Q=symbols)
+    if length * math.log(symbols) >= math.log(MAX_CLASSES) or length + symbols > MAX_STATES:
+        raise LdruError(
+            f"prefix_{length}_{symbols} has more than {MAX_CLASSES} classes; choose it smaller"
+        )
     inner = sum(symbols**level for level in range(length))
     leaves = symbols**length
-    if leaves > 10**6:
-        raise LdruError(
-            f"prefix_{length}_{symbols} has {leaves} classes; sizes up to a million are supported"
-        )
     branch = [[node * symbols + 1 + symbol for symbol in range(symbols)] for node in range(inner)]
     stay = [[leaf] * symbols for leaf in range(inner, inner + leaves)]
     return MooreMachine(

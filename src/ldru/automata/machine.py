@@ -14,6 +14,8 @@ from ldru.errors import LdruError
 UNLABELLED = -1
 """The output of a state that gives no label: words ending there are outside the domain."""
 
+MAX_CLASSES = 10**6
+
 IntArray = NDArray[np.int64]
 
 
@@ -68,15 +70,19 @@ class MooreMachine:
     def final_states(self, tokens: ArrayLike) -> IntArray:
         """The state in which each word ends: [..., length] -> [...]."""
         words = np.asarray(tokens)
+        self.check_tokens(words)
+        states = np.full(words.shape[:-1], self.start, dtype=np.int64)
+        for position in range(words.shape[-1]):
+            states = self.delta[states, words[..., position]]
+        return states
+
+    def check_tokens(self, words: NDArray) -> None:
+        """Raise unless every token stands for a symbol."""
         if words.size and not (words.min() >= 0 and words.max() < self.num_symbols):
             raise LdruError(
                 f"tokens run from 0 to {self.num_symbols - 1} here, "
                 f"got {int(words.min())} to {int(words.max())}"
             )
-        states = np.full(words.shape[:-1], self.start, dtype=np.int64)
-        for position in range(words.shape[-1]):
-            states = self.delta[states, words[..., position]]
-        return states
 
     def encode(self, word: str | Sequence[str]) -> IntArray:
         """A word as tokens [length]; several characters a symbol are separated by blanks."""
@@ -171,6 +177,8 @@ class MooreMachine:
                 f"missing: {', '.join(sorted(missing)) or 'none'}, "
                 f"unknown: {', '.join(sorted(unknown)) or 'none'}"
             )
+        if not isinstance(data["alphabet"], list):
+            raise LdruError(f"the alphabet is a list of strings, got {data['alphabet']!r}")
         return cls(**data)
 
     @classmethod
@@ -216,7 +224,7 @@ def _check_alphabet(alphabet: tuple[str, ...]) -> None:
     if not alphabet:
         raise LdruError("the alphabet is empty: a machine needs at least one symbol")
     for symbol in alphabet:
-        if not isinstance(symbol, str) or not symbol or symbol != symbol.strip():
+        if not isinstance(symbol, str) or not symbol or any(c.isspace() for c in symbol):
             raise LdruError(f"symbols are non-empty strings without blanks, got {symbol!r}")
     if len(set(alphabet)) != len(alphabet):
         raise LdruError(f"the alphabet names a symbol twice: {' '.join(alphabet)}")
@@ -238,9 +246,10 @@ def _check_tables(
             f"delta sends state {state} on {alphabet[token]!r} to {delta[state, token]}; "
             f"states run from 0 to {states - 1}"
         )
-    if output.min() < UNLABELLED or output.max() < 0:
+    if output.min() < UNLABELLED or not 0 <= output.max() < MAX_CLASSES:
         raise LdruError(
-            f"output labels count from 0 ({UNLABELLED} for states outside the domain, not all), "
+            f"output labels count from 0, below {MAX_CLASSES} ({UNLABELLED} for states outside the "
+            "domain, not all), "
             f"got {output.tolist()[:20]}"
         )
     if not isinstance(start, int | np.integer) or not 0 <= start < states:

@@ -49,6 +49,7 @@ class Monoid:
     def classify(self, word: str | ArrayLike) -> int | IntArray:
         """The class of a word (text), or of each word of an array of tokens [..., length]."""
         tokens = self.machine.encode(word) if isinstance(word, str) else np.asarray(word)
+        self.machine.check_tokens(tokens)
         classes = np.zeros(tokens.shape[:-1], dtype=np.int64)
         for position in range(tokens.shape[-1]):
             classes = self.step[classes, tokens[..., position]]

@@ -12,7 +12,8 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
     """The minimal machine that answers 1 for the words of a regular expression, else 0.
 
     The whole word must match. Syntax: literals, `|`, `*`, `+`, `?`, `{n,m}`, `.`, `[a-c]`, `()`,
-    and `&` for the intersection; a backslash makes a symbol a literal.
+    and `&` for the intersection; a backslash makes a mark a literal, `\\d` and `\\w` stand for the
+    digits and the letters, digits and underscore. There are no anchors.
 
     alphabet: its symbols in order of their tokens; by default those of the expression, sorted.
     """
@@ -21,8 +22,10 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
         from automata.fa.nfa import NFA
     except ImportError as problem:
         raise MissingExtraError(package="automata-lib", extra="") from problem
-    if not regex:
-        raise LdruError("the regular expression is empty; give one such as (01)*")
+    if not regex or alphabet == "":
+        what = "regular expression" if not regex else "alphabet"
+        raise LdruError(f"the {what} is empty; give one such as {'(01)*' if not regex else '01'}")
+    _check_syntax(regex)
     if alphabet is None and re.search(r"(?<!\\)(\.|\[\^)", regex):
         raise LdruError(f"'.' and '[^' in {regex!r} need the alphabet; give it, for example '01'")
     if alphabet is not None and len(set(alphabet)) != len(alphabet):
@@ -58,3 +61,19 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
         delta.append(row)
     output = [int(not subset.isdisjoint(nfa.final_states)) for subset in subsets]
     return MooreMachine(alphabet=symbols, delta=delta, output=output).minimal()
+
+
+def _check_syntax(regex: str) -> None:
+    """Raise on what automata-lib reads otherwise than a user means, or would never finish."""
+    plain = re.sub(r"\\.|\[[^\]]*\]", "x", regex)
+    for anchor in "^$":
+        if anchor in plain:
+            raise LdruError(
+                f"{regex!r} has the anchor {anchor!r}, but the whole word must match anyway: leave "
+                "it out, or write a backslash before a literal one"
+            )
+    copies = 1
+    for low, high in re.findall(r"\{(\d*),?(\d*)\}", plain):
+        copies *= max(int(low or 1), int(high or 1), 1)
+    if copies > MAX_STATES:
+        raise LdruError(f"the repetitions in {regex!r} multiply to {copies}; up to {MAX_STATES}")

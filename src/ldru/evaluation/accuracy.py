@@ -14,6 +14,8 @@ from ldru.tasks import Task
 CHUNK_TOKENS = 2**16
 """How many tokens are scored at once: bounds the memory, whatever the length."""
 
+MAX_LENGTH = 1_000_000
+
 Score = Callable[[Tensor], Tensor]
 
 
@@ -151,13 +153,17 @@ def parse_lengths(text: str) -> list[int]:
     lengths: list[int] = []
     for part in text.split(","):
         pieces = part.strip().split(":")
-        if not 1 <= len(pieces) <= 3 or not all(piece.isdigit() for piece in pieces):
+        if not 1 <= len(pieces) <= 3 or not all(
+            piece.isascii() and piece.isdigit() for piece in pieces
+        ):
             raise LdruError(f"cannot read the lengths {text!r}; write 41:500, 10:100:5 or 40,80")
         numbers = [int(piece) for piece in pieces]
         low, high = numbers[0], numbers[1] if len(numbers) > 1 else numbers[0]
         step = numbers[2] if len(numbers) == 3 else 1
-        if low < 1 or step < 1:
+        if low < 1 or high < 1 or step < 1:
             raise LdruError(f"lengths and steps count from 1, got {part.strip()!r}")
+        if high > MAX_LENGTH:
+            raise LdruError(f"lengths up to {MAX_LENGTH} are evaluated, got {part.strip()!r}")
         if high < low:
             raise LdruError(f"the range {part.strip()!r} runs backwards; write {high}:{low}")
         lengths.extend(range(low, high + 1, step))

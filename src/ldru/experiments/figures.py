@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldru.automata.monoid import Monoid
-from ldru.errors import MissingExtraError
+from ldru.errors import LdruError, MissingExtraError
 from ldru.evaluation import Evaluation
 from ldru.files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
 
 
 def accuracy_figure(
@@ -59,9 +61,16 @@ def monoid_figure(monoid: Monoid, *, title: str) -> "Figure":
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure; the file's ending says the format (png when it has none)."""
+    """Write a figure; the file's ending says the format."""
+    check_figure_path(path)
     with whole_file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:] or "png", dpi=150)
+        figure.savefig(temporary, format=path.suffix[1:], dpi=150)
+
+
+def check_figure_path(path: Path) -> None:
+    """Raise unless figures can be written under such a name."""
+    if path.suffix[1:] not in FORMATS:
+        raise LdruError(f"a figure is one of {', '.join(FORMATS)}, got the name {path.name!r}")
 
 
 def _new_figure(*, width: float, height: float) -> "Figure":

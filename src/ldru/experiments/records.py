@@ -2,7 +2,7 @@
 
 import platform
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy
@@ -30,7 +30,7 @@ class Record:
     final: the last step, which is what the weights are (the paper's protocol).
     best: the best validation on the way, for comparison; its weights are not kept.
     backend: what computed the reduction.
-    evaluation: None until the run was evaluated; then with the seed of the test words.
+    evaluation: on the test words of seed 0; None until the run was evaluated.
     """
 
     digest: str
@@ -42,11 +42,6 @@ class Record:
     versions: dict[str, str]
     commit: str | None
     evaluation: Evaluation | None = None
-    evaluation_seed: int | None = None
-
-    def evaluated(self, evaluation: Evaluation, *, seed: int) -> "Record":
-        """The same record with an evaluation."""
-        return replace(self, evaluation=evaluation, evaluation_seed=seed)
 
     def to_json(self) -> dict[str, Json]:
         """As JSON values; counts of words, from which every share can be computed again."""

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ldru.errors import LdruError, RunError
@@ -57,19 +59,21 @@ class Run:
         missing = [n for n in (SETTINGS, RECORD, WEIGHTS, LOG) if not (folder / n).is_file()]
         if missing:
             raise RunError(
-                f"{str(path)!r} is not a whole run folder: {', '.join(missing)} missing; "
-                "train again, or give the folder of a finished run"
+                f"{str(path)!r} is not a whole run folder: {', '.join(missing)} missing; move it "
+                "away and train again, or give the folder of a finished run"
             )
         spec = RunSpec.from_json(_read_json(folder / SETTINGS))
         task = task_from_spec(spec.task)
         weights, _ = load_tensors(folder / WEIGHTS)
-        lines = (folder / LOG).read_text().splitlines()
+        record = Record.from_json(_read_json(folder / RECORD))
+        if record.digest != spec.digest:
+            raise RunError(f"{str(path)!r} holds settings and a record of different runs")
         return cls(
             spec=spec,
             task=task,
             model=trained_model(spec, task, weights, source=str(folder / WEIGHTS)),
-            record=Record.from_json(_read_json(folder / RECORD)),
-            log=[LogEntry(**json.loads(line)) for line in lines],
+            record=record,
+            log=_read_log(folder / LOG),
             folder=folder,
         )
 
@@ -107,20 +111,33 @@ class Run:
             on_length=on_length,
         )
 
-    def with_evaluation(self, evaluation: Evaluation, *, seed: int = 0) -> "Run":
-        """The same run with an evaluation in its record, on disk too."""
-        record = self.record.evaluated(evaluation, seed=seed)
+    def with_evaluation(self, evaluation: Evaluation) -> "Run":
+        """The same run with an evaluation added to its record, on disk too.
+
+        Lengths that were evaluated before stay, unless they are evaluated again.
+        """
+        before = self.record.evaluation
+        if before is not None:
+            by_length = {**before.by_length, **evaluation.by_length}
+            evaluation = Evaluation(by_length=dict(sorted(by_length.items())))
+        record = replace(self.record, evaluation=evaluation)
         if self.folder is not None:
             write_text(self.folder / RECORD, json.dumps(record.to_json()) + "\n")
         return replace(self, record=record)
 
+    def encode(self, word: str) -> NDArray[np.int64]:
+        """A word in the task's alphabet as tokens; the empty word is an error."""
+        tokens = self.task.machine.encode(word)
+        if not len(tokens):
+            raise LdruError(f"the word {word!r} is empty; the model needs at least one symbol")
+        return tokens
+
     @torch.no_grad()
     def predict(self, words: Sequence[str]) -> list[Prediction]:
         """The model's answer to each word, given as text in the task's alphabet."""
-        encoded = [self.task.machine.encode(word) for word in words]
-        for word, tokens in zip(words, encoded, strict=True):
-            if not len(tokens):
-                raise LdruError(f"the word {word!r} is empty; the model needs at least one symbol")
+        if not words:
+            return []
+        encoded = [self.encode(word) for word in words]
         device = next(self.model.parameters()).device
         lengths = torch.tensor([len(tokens) for tokens in encoded], device=device)
         padded = torch.zeros(len(words), int(lengths.max()), dtype=torch.int64, device=device)
@@ -147,15 +164,23 @@ def trained_model(
     try:
         model.load_state_dict(weights)
     except RuntimeError as problem:
-        raise RunError(f"the weights in {source!r} are not those of {spec.name}: {problem}") from (
-            problem
-        )
+        reason = str(problem).splitlines()[1:2] or [str(problem)]
+        raise RunError(
+            f"the weights in {source!r} are not those of {spec.name}: {reason[0].strip()}"
+        ) from problem
     return model.eval()
 
 
 def load(path: str | Path) -> nn.Module:
     """A trained model from a run folder, ready to answer."""
     return Run.open(path).model
+
+
+def _read_log(path: Path) -> list[LogEntry]:
+    try:
+        return [LogEntry(**json.loads(line)) for line in path.read_text().splitlines()]
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as problem:
+        raise RunError(f"cannot read the log {str(path)!r}: {problem}") from problem
 
 
 def _read_json(path: Path) -> dict:

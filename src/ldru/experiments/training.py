@@ -1,5 +1,6 @@
 """Train models on tasks: several tasks and seeds are one fleet, every model is one run."""
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,22 +85,25 @@ def train_many(
     checkpoint_seconds: the longest time of work that a sudden end can cost.
     """
     chosen = [find_task(task) if isinstance(task, str) else task for task in tasks]
-    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    numbers = [check_seed(seed) for seed in seeds]
+    where = find_device(device)
     source = None if init_from is None else Run.open(init_from)
     plan: dict[RunSpec, Task] = {
         _run_spec(task, model_spec(model), settings, seed, source): task
         for task in chosen
-        for seed in seeds
+        for seed in numbers
     }
     if not plan:
         raise LdruError("there is nothing to train: give at least one task and one seed")
+    names = {task.name: task.spec for task in chosen}
+    for task in chosen:
+        if names[task.name] != task.spec:
+            raise LdruError(f"two different tasks are called {task.name!r}; train them apart")
 
     done: dict[RunSpec, Run] = {}
     checkpoint = None
     if out is not None:
         checkpoint = _prepare_folder(Path(out), plan, done, resume=resume)
-        if not checkpoint.exists():
-            plan = {spec: task for spec, task in plan.items() if spec not in done}
     by_name = {spec.name: spec for spec in plan}
 
     def finish(member: Member, weights: dict[str, Tensor], log: list[LogEntry]) -> None:
@@ -109,27 +113,56 @@ def train_many(
         run = Run(
             spec=spec,
             task=member.task,
-            model=trained_model(spec, member.task, weights, source="training"),
+            model=trained_model(spec, member.task, weights, source="training").to(where),
             record=make_record(digest=spec.digest, log=log, backend="batched", device=where),
             log=log,
         )
         done[spec] = run if out is None else run.saved(Path(out) / spec.name)
 
-    if plan:
+    def train_all(specs: Sequence[RunSpec]) -> None:
         train_fleet(
-            [_member(spec, task, source) for spec, task in plan.items()],
+            [_member(spec, plan[spec], source) for spec in specs],
             on_finish=finish,
             device=where,
             checkpoint=checkpoint,
             checkpoint_seconds=checkpoint_seconds,
             observers=observers,
         )
-    if checkpoint is not None:
-        checkpoint.remove()
+        if checkpoint is not None:
+            checkpoint.remove()
+
+    if checkpoint is not None and checkpoint.exists():
+        train_all(list(plan))
+    missing = [spec for spec in plan if spec not in done]
+    if missing:
+        train_all(missing)
     runs: dict[str, dict[int, Run]] = {task.name: {} for task in chosen}
     for spec, run in sorted(done.items(), key=lambda item: item[0].seed):
         runs[spec.task.name][spec.seed] = run
     return runs
+
+
+def check_seed(seed: object) -> int:
+    """A seed as a whole number, or an error."""
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise LdruError(f"a seed is a whole number, got {seed!r}")
+    number = operator.index(seed)
+    if not 0 <= number < 2**63:
+        raise LdruError(f"a seed lies between 0 and 2**63 - 1, got {number}")
+    return number
+
+
+def find_device(name: str | None) -> torch.device:
+    """A device by name; None takes a GPU where there is one."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as problem:
+        raise LdruError(f"there is no device {name!r}; give cpu, cuda or cuda:1") from problem
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise LdruError(f"device {name!r} was asked for, but PyTorch sees no CUDA device here")
+    return device
 
 
 def _run_spec(

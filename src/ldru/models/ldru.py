@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ldru.errors import LdruError
 from ldru.layers import Dropout, Embedding, Linear, activation_named
 from ldru.operators import build_operator
-from ldru.tree import Level, check_lengths, tree_levels
+from ldru.tree import Level, check_lengths, fill, tree_levels
 
 
 class ResidualBlock(nn.Module):
@@ -73,7 +73,9 @@ class LDRU(nn.Module):
         if x.shape[-1] != self.dim:
             raise LdruError(f"expected vectors of width {self.dim}, got {list(x.shape)}")
         if self.leaf_block is not None:
-            x = self.leaf_block(x)
+            check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
+            # Padding may hold anything, also what the block has no derivative at.
+            x = self.leaf_block(x if lengths is None else fill(x, lengths))
         level_numbers = itertools.count()
 
         def finish(nodes: Tensor) -> Tensor:

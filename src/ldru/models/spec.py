@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Generator, nn
 
 from ldru.errors import unknown_name
-from ldru.layers import initialise
+from ldru.layers import drawn
 from ldru.models.ldru import LDRUClassifier
 
 
@@ -71,7 +71,7 @@ def build(
 
     generator: a CPU generator to draw the weights from; None uses PyTorch's default one.
     """
-    module = model_spec(model).build(vocab_size=vocab_size, num_classes=num_classes)
-    if generator is not None:
-        initialise(module, generator)
-    return module
+    spec = model_spec(model)
+    if generator is None:
+        return spec.build(vocab_size=vocab_size, num_classes=num_classes)
+    return drawn(lambda: spec.build(vocab_size=vocab_size, num_classes=num_classes), generator)

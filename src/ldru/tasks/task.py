@@ -71,18 +71,21 @@ class Task:
         return self.machine.num_classes
 
     def word_length(self, length: int) -> int:
-        """The nearest length that has labelled words: the longest up to `length`, or the shortest.
+        """The nearest length that has labelled words, a shorter one first.
 
-        Modular arithmetic has words of odd length only, so 40 becomes 39.
+        Modular arithmetic has words of odd length only, so 40 becomes 39. A gap of as many lengths
+        as the machine has states never ends: then there is nothing to draw, and that is an error.
         """
         if length < 1:
             raise LdruError(f"a word needs at least one symbol, got length {length}")
-        # The shortest labelled word visits no state twice.
-        lengths = itertools.chain(range(length, 0, -1), range(length, self.machine.num_states))
+        states = self.machine.num_states
+        lengths = itertools.chain(
+            range(length, max(0, length - states), -1), range(length, states + 1)
+        )
         for nearest in lengths:
             if self._domain.has_words(nearest):
                 return nearest
-        raise LdruError(f"task {self.name!r} has no labelled word near length {length}")
+        raise LdruError(f"task {self.name!r} has no labelled words of length {length} or near it")
 
     def empty_classes(self, length: int) -> list[int]:
         """The labels that cannot be drawn at that length, in tasks drawn class by class."""
@@ -122,6 +125,11 @@ class Task:
         length = self.word_length(length)
         tables = _tables(self.machine, key.device)
         shares = [share for share in getattr(self, split) if share.walk.is_possible(length)]
+        if batch_size < len(shares):
+            raise LdruError(
+                f"task {self.name!r} draws {len(shares)} classes in equal shares and needs as many "
+                f"words at once, got {batch_size}"
+            )
         counts = [
             (batch_size * (i + 1)) // len(shares) - (batch_size * i) // len(shares)
             for i in range(len(shares))
@@ -129,7 +137,6 @@ class Task:
         parts = [
             draw_share(share, tables, fold(key, index), count=count, length=length)
             for index, (share, count) in enumerate(zip(shares, counts, strict=True))
-            if count
         ]
         return Batch(
             tokens=torch.cat([tokens for tokens, _ in parts], dim=-2),

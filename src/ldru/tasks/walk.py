@@ -19,6 +19,8 @@ from ldru.automata.machine import IntArray, MooreMachine
 from ldru.randomness import WORD, fold, words
 
 NOISE_LEVELS = 2**16
+KEPT_LENGTH = 256
+"""Tables of longer words are made anew each time: evaluation asks for hundreds of lengths once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +59,19 @@ class Tables:
         self.delta = torch.tensor(machine.delta.ravel() * machine.num_symbols, device=device)
         self.output = torch.tensor(machine.output, device=device)
         self.start = machine.start * machine.num_symbols
-        # Training returns to the same few dozen lengths; a captured step needs them kept.
-        self.cuts = lru_cache(maxsize=512)(self._cuts)
-        self.noise = lru_cache(maxsize=512)(self._noise)
+        self._kept: dict[tuple[Walk, int], tuple[Tensor, Tensor | None]] = {}
 
-    def _cuts(self, walk: Walk, length: int) -> Tensor:
-        return torch.tensor(walk.cuts(length), device=self.device)
-
-    def _noise(self, walk: Walk, length: int) -> Tensor | None:
-        return None if walk.noise is None else torch.tensor(walk.noise(length), device=self.device)
+    def walk(self, walk: Walk, length: int) -> tuple[Tensor, Tensor | None]:
+        """The cuts of a walk, and its noise if it has any."""
+        if (walk, length) in self._kept:
+            return self._kept[walk, length]
+        cuts = torch.tensor(walk.cuts(length), device=self.device)
+        noise = None
+        if walk.noise is not None:
+            noise = torch.tensor(walk.noise(length), device=self.device)
+        if length <= KEPT_LENGTH:
+            self._kept[walk, length] = cuts, noise
+        return cuts, noise
 
     def label(self, tokens: Tensor) -> Tensor:
         """The machine's answers: [..., length, count] -> [..., count]."""
@@ -93,12 +99,11 @@ def _draw(
 ) -> tuple[Tensor, Tensor]:
     """Words and labels of a walk: key [..., 2] -> [..., length, count], [..., count]."""
     uniform = words(fold(key, 0), (length, count))
-    cuts = tables.cuts(walk, length)
+    cuts, noise = tables.walk(walk, length)
     if cuts.shape[1] == 1:  # the state does not matter: all places at once
         tokens = (uniform[..., None] >= cuts).sum(dim=-1)
         return tokens, tables.label(tokens)
 
-    noise = tables.noise(walk, length)
     if noise is not None:
         shift = _normal(fold(key, 1), length, count)
     places = torch.full_like(uniform[..., 0, :], tables.start)

@@ -29,12 +29,16 @@ class LogEntry:
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Write tensors as one whole safetensors file."""
     try:
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
     except ImportError as problem:
         raise MissingExtraError(package="safetensors", extra="") from problem
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with whole_file(path) as temporary:
-        save_file(contiguous, temporary, metadata=dict(metadata))
+    try:
+        with whole_file(path) as temporary:
+            save_file(contiguous, temporary, metadata=dict(metadata))
+    except SafetensorError as problem:  # a full disk, for one
+        raise RunError(f"cannot write {str(path)!r}: {problem}") from problem
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -52,9 +56,15 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Saved:
-    """A fleet between two steps: its tensors, the steps taken, and the members' logs so far."""
+    """A fleet between two steps.
+
+    tensors: a row per member that was still training.
+    names: those members, in the order of the rows.
+    logs: of all members, finished ones too.
+    """
 
     tensors: dict[str, Tensor]
+    names: list[str]
     step: int
     logs: dict[str, list[LogEntry]]
 
@@ -71,19 +81,24 @@ class Checkpoint:
     def save(self, saved: Saved) -> None:
         """Keep this state instead of the one before."""
         logs = {name: [asdict(entry) for entry in log] for name, log in saved.logs.items()}
-        metadata = {"step": str(saved.step), "logs": json.dumps(logs)}
+        metadata = {
+            "step": str(saved.step),
+            "names": json.dumps(saved.names),
+            "logs": json.dumps(logs),
+        }
         save_tensors(self.folder / FILE, saved.tensors, metadata)
 
     def load(self) -> Saved:
         """The state that was kept."""
         tensors, metadata = load_tensors(self.folder / FILE)
-        if not {"step", "logs"} <= set(metadata):
+        if not {"step", "names", "logs"} <= set(metadata):
             raise RunError(f"{str(self.folder / FILE)!r} is not a checkpoint of a fleet")
         logs = {
             name: [LogEntry(**entry) for entry in entries]
             for name, entries in json.loads(metadata["logs"]).items()
         }
-        return Saved(tensors=tensors, step=int(metadata["step"]), logs=logs)
+        names = json.loads(metadata["names"])
+        return Saved(tensors=tensors, names=names, step=int(metadata["step"]), logs=logs)
 
     def remove(self) -> None:
         """Forget the unfinished work."""

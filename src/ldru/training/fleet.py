@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from ldru.errors import LdruError
-from ldru.layers import Dropout, initialise
+from ldru.layers import Dropout, drawn
 from ldru.randomness import Stream, below, fold, seed_key
 from ldru.tasks import Split, Task
 from ldru.training.optimizer import Optimizer
@@ -48,9 +48,10 @@ class Member:
 
     def model(self) -> nn.Module:
         """The untrained model in its own size: a function of the seed."""
-        model = self.build(vocab_size=self.task.vocab_size, num_classes=self.task.num_classes)
+        sizes = {"vocab_size": self.task.vocab_size, "num_classes": self.task.num_classes}
         word = int(fold(seed_key(self.seed), Stream.WEIGHTS)[0])
-        initialise(model, torch.Generator().manual_seed(word % 2**32))
+        generator = torch.Generator().manual_seed(word % 2**32)
+        model = drawn(lambda: self.build(**sizes), generator)
         if self.initial is not None:
             model.load_state_dict(dict(self.initial))
         return model

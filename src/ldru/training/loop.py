@@ -42,7 +42,8 @@ def train_fleet(
     """Train every member to its own number of steps.
 
     on_finish: takes each member with its weights and log, as soon as it is done.
-    checkpoint: where to keep the state; when there is one already, training goes on from it.
+    checkpoint: where to keep the state. When there is one already, training goes on from it with
+        the members that are in it, and leaves the others alone.
     """
     trainer = Trainer(
         members,
@@ -72,14 +73,14 @@ class Trainer:
         self.logs: dict[str, list[LogEntry]] = {member.name: [] for member in members}
         saved = checkpoint.load() if checkpoint is not None and checkpoint.exists() else None
         self.step = saved.step if saved else 0
-        # Members that were done before the checkpoint are no longer in it.
-        self.fleet = Fleet([m for m in members if m.steps >= self.step], device=device)
+        self.fleet = Fleet(_members_of(saved, members) if saved else members, device=device)
         self.loss_sum = torch.zeros(2, len(self.fleet.members), dtype=torch.float64)
         if saved:
             self.logs = saved.logs
             self.loss_sum = saved.tensors.pop("loss_sum")
             self.fleet.load_state(saved.tensors, saved.step)
-        self.saved_at = self.looked_at = time.monotonic()
+        self.saved_at = time.monotonic()
+        self.logged_at = dict.fromkeys(self.logs, self.saved_at)
 
     def hand_over(self, on_finish: Finished) -> bool:
         """Let go of the members that have taken all their steps; whether any are left."""
@@ -102,6 +103,7 @@ class Trainer:
             lengths = training_lengths(self.step, stop, max_length=settings.max_length)
             losses = torch.stack([self.fleet.step(length) for length in lengths]).double().cpu()
             self._check_finite(losses)
+            self._check_weights(stop)
             self.loss_sum[0] += losses.sum(dim=0)
             self.loss_sum[1] += len(losses)
             self.step = stop
@@ -118,8 +120,7 @@ class Trainer:
         """Validate, and note it for the members whose turn it is."""
         validation_loss, accuracy = (column.tolist() for column in self.fleet.validate())
         rates = self.fleet.learning_rates()
-        seconds = time.monotonic() - self.looked_at
-        self.looked_at += seconds
+        now = time.monotonic()
         entries = {}
         for index, member in enumerate(self.fleet.members):
             if self.step % self.fleet.settings.validate_every and self.step != member.steps:
@@ -132,8 +133,9 @@ class Trainer:
                 validation_loss=validation_loss[index],
                 validation_accuracy=accuracy[index],
                 learning_rate=rates[index],
-                seconds=seconds,
+                seconds=now - self.logged_at[member.name],
             )
+            self.logged_at[member.name] = now
             self.logs[member.name].append(entries[member.name])
         for observer in self.observers:
             observer.on_log(entries)
@@ -141,7 +143,10 @@ class Trainer:
     def _save(self) -> None:
         if self.checkpoint is not None:
             tensors = {**self.fleet.state(), "loss_sum": self.loss_sum}
-            self.checkpoint.save(Saved(tensors=tensors, step=self.step, logs=self.logs))
+            names = [member.name for member in self.fleet.members]
+            self.checkpoint.save(
+                Saved(tensors=tensors, names=names, step=self.step, logs=self.logs)
+            )
         self.saved_at = time.monotonic()
 
     def _check_finite(self, losses: Tensor) -> None:
@@ -149,13 +154,33 @@ class Trainer:
         if not len(bad):
             return
         row, column = bad[0].tolist()
-        kept = "nothing was kept"
-        if self.checkpoint is not None and self.checkpoint.exists():
-            kept = f"step {self.checkpoint.load().step} is kept in {str(self.checkpoint.folder)!r}"
         raise RunError(
             f"the loss of {self.fleet.members[column].name} became {losses[row, column].item()} "
-            f"at step {self.step + row + 1}; {kept}; try a smaller learning rate"
+            f"at step {self.step + row + 1}; {self._kept()}; try a smaller learning rate"
         )
+
+    def _check_weights(self, step: int) -> None:
+        """A last update can spoil weights without a loss that shows it."""
+        bad = (~torch.isfinite(self.fleet.parameters.matrix).all(dim=1)).nonzero()
+        if len(bad):
+            raise RunError(
+                f"the weights of {self.fleet.members[int(bad[0])].name} are no longer finite "
+                f"after step {step}; {self._kept()}; try a smaller learning rate"
+            )
+
+    def _kept(self) -> str:
+        if self.checkpoint is None or not self.checkpoint.exists():
+            return "nothing was kept"
+        return f"step {self.checkpoint.load().step} is kept in {str(self.checkpoint.folder)!r}"
+
+
+def _members_of(saved: Saved, members: Sequence[Member]) -> list[Member]:
+    """The members that a checkpoint holds, in its order."""
+    by_name = {member.name: member for member in members}
+    strangers = [name for name in saved.names if name not in by_name]
+    if strangers:
+        raise RunError(f"the checkpoint holds {', '.join(strangers)}, which was not asked for")
+    return [by_name[name] for name in saved.names]
 
 
 def _next(step: int, interval: int) -> int:

@@ -1,10 +1,13 @@
 """Settings of training; the defaults are the paper's."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from ldru.errors import LdruError
 from ldru.tasks import Task
+
+Optimiser = Literal["amsgrad", "adam"]
+Precision = Literal["float32", "float64"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,7 @@ class TrainSpec:
     learning_rate: float | None = None
     batch_size: int = 256
     max_length: int = 40
-    optimizer: Literal["amsgrad", "adam"] = "amsgrad"
+    optimizer: Optimiser = "amsgrad"
     warmup: float = 0.2
     l2: float = 5e-4
     clip: float = 1.0
@@ -39,7 +42,7 @@ class TrainSpec:
     validate_every: int = 1000
     validation_words: int = 1024
     validation_length: int = 500
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Precision = "float32"
 
     def _check(self) -> None:
         """Raise on values that no training can use."""
@@ -57,7 +60,7 @@ class TrainSpec:
             raise LdruError(
                 f"l2 must not be negative and clip must be positive, got {self.l2}, {self.clip}"
             )
-        for name, known in (("optimizer", OPTIMIZERS), ("precision", PRECISIONS)):
+        for name, known in (("optimizer", get_args(Optimiser)), ("precision", get_args(Precision))):
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
 
@@ -70,7 +73,3 @@ class TrainSpec:
             steps=paper.steps if self.steps is None else self.steps,
             learning_rate=paper.learning_rate if self.learning_rate is None else self.learning_rate,
         )
-
-
-OPTIMIZERS = ("amsgrad", "adam")
-PRECISIONS = ("float32", "float64")

@@ -39,7 +39,7 @@ def levels(
 ) -> Iterator[Level]:
     """The leaves, then every level up to the root."""
     climb: Callable[..., Level] = _climb if lengths is None else _climb_padded
-    level = Level(x, None) if lengths is None else Level(_fill(x, lengths), lengths)
+    level = Level(x, None) if lengths is None else Level(fill(x, lengths), lengths)
     yield level
     while level.nodes.shape[1] > 1:
         level = climb(combine, finish, level)
@@ -70,10 +70,10 @@ def _climb_padded(combine: Combine, finish: Finish | None, level: Level) -> Leve
         nodes = finish(nodes)
     nodes = torch.where((lengths > 1)[:, None, None], nodes, left)
     lengths = (lengths + 1) // 2
-    return Level(_fill(nodes, lengths), lengths)
+    return Level(fill(nodes, lengths), lengths)
 
 
-def _fill(x: Tensor, lengths: Tensor) -> Tensor:
+def fill(x: Tensor, lengths: Tensor) -> Tensor:
     """Overwrite the padding with each word's first node.
 
     Padding may hold anything, NaN included, and the operator is applied there too. It sees a state
