@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -148,10 +149,12 @@ def test_predict_reads_windows_lines_and_keeps_what_came_before_a_bad_one(
     assert "word 3: symbol 'x' at place 2" in err
 
 
-def test_evaluations_add_up_in_the_record(capsys, run_folder):
-    assert call(capsys, "eval", run_folder, "--lengths", "20:22", "--words", "8")[0] == 0
-    record = json.loads((run_folder / "record.json").read_text())
-    assert set(record["evaluation"]) == {str(n) for n in (*range(1, 13), 20, 21, 22)}
+def test_evaluations_add_up_in_the_record(capsys, run_folder, tmp_path):
+    copy = shutil.copytree(run_folder, tmp_path / "copy")
+    before = set(json.loads((copy / "record.json").read_text())["evaluation"])
+    assert call(capsys, "eval", copy, "--lengths", "20:22", "--words", "8")[0] == 0
+    after = set(json.loads((copy / "record.json").read_text())["evaluation"])
+    assert after == before | {"20", "21", "22"}
 
 
 def test_failure_is_one_line_and_code_1(capsys, run_folder, tmp_path):
@@ -219,3 +222,14 @@ def test_a_missing_extra_is_named(capsys, tmp_path, monkeypatch):
     )
     assert code == 1
     assert "pip install 'ldru[track]'" in err
+
+
+@pytest.mark.parametrize("name", ["fleet", "scaling"])
+def test_benchmarks_write_numbers_and_a_figure(capsys, tmp_path, name):
+    code, _, err = call(capsys, "bench", name, "--quick", "--device", "cpu", "--out", tmp_path)
+    assert code == 0, err
+    data = json.loads((tmp_path / f"{name}.json").read_text())
+    assert all(value > 0 for row in data["rows"] for key, value in row.items() if key == "ms")
+    assert {"gpu", "torch"} <= set(data["machine"])
+    assert (tmp_path / f"{name}.png").exists()
+    assert call(capsys, "bench", "flet")[0] == 2

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "kernels": set(),
     "models": {"tree", "operators", "kernels"},
     "tasks": {"automata"},
-    "training": {"tasks"},
+    "training": {"tasks", "kernels"},  # the optimiser's kernels; never a model's
     "evaluation": {"tasks"},
     "analysis": {"automata", "tree"},
     "experiments": {"automata", "models", "tasks", "training", "evaluation", "analysis"},

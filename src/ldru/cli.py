@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import ldru
 from ldru.config import Json
-from ldru.errors import LdruError, MissingExtraError
+from ldru.errors import LdruError, MissingExtraError, unknown_name
 from ldru.evaluation import Evaluation, parse_lengths
+from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
 from ldru.experiments.figures import (
     accuracy_figure,
+    benchmark_figure,
     check_figure_path,
     monoid_figure,
     save_figure,
@@ -27,6 +29,7 @@ from ldru.experiments.records import evaluation_json
 from ldru.experiments.run import Run
 from ldru.experiments.summary import summarise
 from ldru.experiments.training import check_seed, find_device
+from ldru.files import write_text
 from ldru.models import MODELS, model_spec
 from ldru.tasks import Task
 from ldru.training.loop import CHECKPOINT_SECONDS
@@ -315,6 +318,47 @@ class MonoidOf:
             print(" ".join(f"{int(product):{width}}" for product in row))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """Time things side by side; every ratio comes from one run.
+
+    Args:
+        name: fleet (training steps of many models) or scaling (one model by length).
+        out: folder for the numbers and the figure.
+        device: cpu or cuda; by default a GPU where there is one.
+        quick: few and small cases, to see that it works.
+        json: print JSON.
+    """
+
+    name: Positional[str]
+    out: Path = Path("benchmarks")
+    device: str | None = None
+    quick: bool = False
+    json: bool = False
+
+    def __call__(self) -> None:
+        benches: dict[str, Callable[..., list[dict[str, Json]]]] = {
+            "fleet": bench_fleet,
+            "scaling": bench_scaling,
+        }
+        if self.name not in benches:
+            raise unknown_name("benchmark", self.name, benches)
+        small = QUICK[self.name] if self.quick else {}
+        rows = benches[self.name](device=find_device(self.device), **small)
+        data = {"machine": machine(), "rows": rows}
+        write_text(self.out / f"{self.name}.json", json.dumps(data, indent=1) + "\n")
+        save_figure(benchmark_figure(self.name, rows), self.out / f"{self.name}.png")
+        shown = [{k: f"{v:.3g}" if isinstance(v, float) else v for k, v in r.items()} for r in rows]
+        keys = list(dict.fromkeys(key for row in shown for key in row))
+        table = [{key: row.get(key) for key in keys} for row in shown]
+        print_rows(rows if self.json else table, as_json=self.json, note=f"written to {self.out}")
+
+
+QUICK = {
+    "fleet": {"members": (1, 2), "dim": 16, "batch_size": 8, "steps": 3},
+    "scaling": {"sizes": ("small",), "lengths": (4, 8), "batch_size": 2, "passes": 2},
+}
+
 COMMANDS = {
     "tasks": Tasks,
     "models": Models,
@@ -322,6 +366,7 @@ COMMANDS = {
     "eval": Eval,
     "predict": Predict,
     "monoid": MonoidOf,
+    "bench": Bench,
 }
 
 

@@ -1,5 +1,7 @@
 """A member of a fleet is what it would be alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -22,9 +24,11 @@ KINDS = [
 ]
 
 
-def member(kind, operator="mlp"):
+def member(kind, operator="mlp", **changes):
     name, seed, dropout, rate, steps = kind
-    settings = TrainSpec(steps=steps, learning_rate=rate, batch_size=12, precision="float64")
+    settings = replace(
+        TrainSpec(steps=steps, learning_rate=rate, batch_size=12, precision="float64"), **changes
+    )
     return Member(
         name=f"{name}-{seed}",
         task=ldru.task(name),

@@ -79,17 +79,12 @@ def test_ten_steps_equal_the_definition(optimizer):
 
 def test_amsgrad_keeps_the_largest_corrected_moment():
     """The corrected second moment falls after a large first gradient; its maximum must not."""
-    from ldru.training.optimizer import Optimizer
-
-    ones = torch.ones(1, 1, dtype=torch.double)
-    matrix = torch.zeros(1, 1, dtype=torch.double)
-    optimizer = Optimizer(
-        matrix, learning_rate=ones, warmup_steps=0 * ones, clip=100.0, is_amsgrad=True
-    )
+    fleet = Fleet([make_member(steps=10, learning_rate=1.0, clip=1e9, l2=0.0, centralise=False)])
+    optimizer, matrix = fleet.optimizer, fleet.parameters.matrix
     for step, gradient in enumerate([8.0, 0.0, 0.0]):
-        optimizer.update(matrix, gradient * ones, torch.tensor(step))
+        optimizer.update(matrix, torch.full_like(matrix, gradient), torch.tensor(step))
     # torch.optim would keep the uncorrected 0.001 * 64 instead.
-    assert optimizer.state["largest_moment"].item() == pytest.approx(64.0)
+    assert optimizer.state["largest_moment"].tolist()[0] == pytest.approx([64.0] * matrix.numel())
 
 
 def test_warm_up_is_linear_then_constant():

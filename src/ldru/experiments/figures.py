@@ -1,12 +1,13 @@
 """Figures, drawn from evaluations and monoids alone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ldru.automata.monoid import Monoid
+from ldru.config import Json
 from ldru.errors import LdruError, MissingExtraError
 from ldru.evaluation import Evaluation
 from ldru.files import whole_file
@@ -58,6 +59,39 @@ def monoid_figure(monoid: Monoid, *, title: str) -> "Figure":
     figure.colorbar(image, ax=axes, label="class of the product")
     axes.set(xlabel="class of the right word", ylabel="class of the left word", title=title)
     return figure
+
+
+def benchmark_figure(name: str, rows: Sequence[Mapping[str, Json]]) -> "Figure":
+    """Milliseconds of a benchmark: by members for fleets, by length for scaling."""
+    figure = _new_figure(width=8, height=4)
+    axes = figure.subplots()
+    curves: dict[str, dict[float, float]] = {}
+    for row in rows:
+        if name == "fleet":
+            for kind in ("fused", "plain"):
+                if f"{kind}_ms" in row:
+                    curve = curves.setdefault(f"{kind}, length {row['lengths']}", {})
+                    curve[_number(row["members"])] = _number(row[f"{kind}_ms"])
+        else:
+            curve = curves.setdefault(f"{row['model']}, {row['size']}", {})
+            curve[_number(row["length"])] = _number(row["ms"])
+    for label, curve in curves.items():
+        axes.plot(list(curve), list(curve.values()), marker="o", ms=3, lw=1, label=label)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="members of the fleet" if name == "fleet" else "length of the words",
+        ylabel="milliseconds",
+        title="one training step" if name == "fleet" else "forward and backward, 32 words",
+    )
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize=7, ncols=2)
+    return figure
+
+
+def _number(value: Json) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
 
 
 def save_figure(figure: "Figure", path: Path) -> None:

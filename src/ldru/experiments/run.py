@@ -21,6 +21,7 @@ from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
 from ldru.tasks import Task, task_from_spec
 from ldru.training.checkpoint import LogEntry, load_tensors, log_lines, save_tensors
+from ldru.training.spec import products_in
 
 SETTINGS, RECORD, WEIGHTS, LOG = "settings.json", "record.json", "weights.safetensors", "log.jsonl"
 
@@ -101,15 +102,17 @@ class Run:
         on_length: Callable[[int], None] | None = None,
     ) -> Evaluation:
         """Counts by length on test words; see `ldru.evaluate`."""
-        return evaluate(
-            self.model,
-            self.task,
-            lengths,
-            words=words,
-            seed=seed,
-            device=next(self.model.parameters()).device,
-            on_length=on_length,
-        )
+        device = next(self.model.parameters()).device
+        with products_in(self.spec.train.precision, device=device):
+            return evaluate(
+                self.model,
+                self.task,
+                lengths,
+                words=words,
+                seed=seed,
+                device=device,
+                on_length=on_length,
+            )
 
     def with_evaluation(self, evaluation: Evaluation) -> "Run":
         """The same run with an evaluation added to its record, on disk too.
@@ -160,7 +163,7 @@ def trained_model(
 ) -> nn.Module:
     """A run's model with its weights, ready to answer."""
     model = spec.model.build(vocab_size=task.vocab_size, num_classes=task.num_classes)
-    model = model.to(getattr(torch, spec.train.precision))
+    model = model.to(spec.train.dtype)
     try:
         model.load_state_dict(weights)
     except RuntimeError as problem:

@@ -14,7 +14,7 @@ from ldru.experiments.records import make_record
 from ldru.experiments.run import Run, trained_model
 from ldru.experiments.spec import RunSpec
 from ldru.files import check_writable
-from ldru.models import ModelSpec, model_spec
+from ldru.models import ModelSpec, describe_backend, model_spec
 from ldru.tasks import Task
 from ldru.tasks import task as find_task
 from ldru.training.checkpoint import Checkpoint, LogEntry
@@ -110,11 +110,13 @@ def train_many(
         spec = by_name[member.name]
         if spec in done:
             return
+        model = trained_model(spec, member.task, weights, source="training").to(where)
+        backend = describe_backend(model, device=where, dtype=spec.train.dtype)
         run = Run(
             spec=spec,
             task=member.task,
-            model=trained_model(spec, member.task, weights, source="training").to(where),
-            record=make_record(digest=spec.digest, log=log, backend="batched", device=where),
+            model=model,
+            record=make_record(digest=spec.digest, log=log, backend=backend, device=where),
             log=log,
         )
         done[spec] = run if out is None else run.saved(Path(out) / spec.name)

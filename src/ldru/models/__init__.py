@@ -1,5 +1,6 @@
 """Architectures with one call: `model(tokens, lengths=None) -> [batch, classes]`."""
 
+from ldru.models.backends import describe_backend
 from ldru.models.ldru import LDRU, LDRUClassifier
 from ldru.models.spec import MODELS, LDRUSpec, ModelSpec, build, model_name, model_spec
 
@@ -10,6 +11,7 @@ __all__ = [
     "LDRUSpec",
     "ModelSpec",
     "build",
+    "describe_backend",
     "model_name",
     "model_spec",
 ]

@@ -7,8 +7,9 @@ from torch import Tensor, nn
 
 from ldru.errors import LdruError
 from ldru.layers import Dropout, Embedding, Linear, activation_named
+from ldru.models.backends import check_backend, reduce
 from ldru.operators import build_operator
-from ldru.tree import Level, check_lengths, fill, tree_levels
+from ldru.tree import Finish, Level, check_lengths, fill, tree_levels
 
 
 class ResidualBlock(nn.Module):
@@ -38,6 +39,7 @@ class LDRU(nn.Module):
     activation: of the residual block and of the MLP operator's gates.
     leaf_block: one more residual block, with its own weights, on the inputs. The paper's parameter
         totals fit a model with such a block, its text describes none.
+    backend: a name of `ldru.models.backends.BACKENDS`, or "auto" for the first that can run a call.
     """
 
     def __init__(
@@ -48,14 +50,16 @@ class LDRU(nn.Module):
         dropout: float = 0.1,
         activation: str = "relu",
         leaf_block: bool = False,
+        backend: str = "auto",
     ) -> None:
         super().__init__()
+        check_backend(backend)
         if dim < 1:
             raise LdruError(f"dim must be at least 1, got {dim}")
         if not 0 <= dropout < 1:
             raise LdruError(f"dropout must lie in [0, 1), got {dropout}")
         activation_named(activation)
-        self.dim = dim
+        self.dim, self.backend = dim, backend
         if isinstance(operator, str):
             operator = build_operator(operator, dim=dim, activation=activation)
         self.operator = operator
@@ -76,14 +80,15 @@ class LDRU(nn.Module):
             check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
             # Padding may hold anything, also what the block has no derivative at.
             x = self.leaf_block(x if lengths is None else fill(x, lengths))
+        if return_levels:
+            levels = list(tree_levels(self.operator, x, lengths, self.finish()))
+            return levels[-1].nodes[:, 0], levels
+        return reduce(self, x, lengths)
+
+    def finish(self) -> Finish:
+        """What happens to the nodes of each level, one call a level."""
         level_numbers = itertools.count()
-
-        def finish(nodes: Tensor) -> Tensor:
-            return self.dropout(self.block(nodes), next(level_numbers))
-
-        levels = list(tree_levels(self.operator, x, lengths, finish))
-        root = levels[-1].nodes[:, 0]
-        return (root, levels) if return_levels else root
+        return lambda nodes: self.dropout(self.block(nodes), next(level_numbers))
 
 
 class LDRUClassifier(nn.Module):
@@ -99,6 +104,7 @@ class LDRUClassifier(nn.Module):
         dropout: float = 0.1,
         activation: str = "relu",
         leaf_block: bool = False,
+        backend: str = "auto",
     ) -> None:
         super().__init__()
         if vocab_size < 1 or num_classes < 1:
@@ -113,6 +119,7 @@ class LDRUClassifier(nn.Module):
             dropout=dropout,
             activation=activation,
             leaf_block=leaf_block,
+            backend=backend,
         )
         self.head = Linear(dim, num_classes)
 

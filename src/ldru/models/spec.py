@@ -19,6 +19,7 @@ class LDRUSpec:
         dropout: rate after each level; by default the task's, 0.1 where it has none.
         activation: relu or silu, in the residual block and the MLP operator's gates.
         leaf_block: one more residual block on the embeddings.
+        backend: fused (Triton kernels), batched, reference, or auto for the fastest that can run.
     """
 
     dim: int = 64
@@ -26,6 +27,7 @@ class LDRUSpec:
     dropout: float | None = None
     activation: str = "relu"
     leaf_block: bool = False
+    backend: str = "auto"
 
     def build(self, *, vocab_size: int, num_classes: int) -> nn.Module:
         """A model of these settings."""
@@ -37,6 +39,7 @@ class LDRUSpec:
             dropout=0.1 if self.dropout is None else self.dropout,
             activation=self.activation,
             leaf_block=self.leaf_block,
+            backend=self.backend,
         )
 
 

@@ -16,9 +16,12 @@ import torch
 from torch import Tensor
 
 from ldru.automata.machine import IntArray, MooreMachine
+from ldru.automata.monoid import Monoid, monoid
+from ldru.errors import LdruError
 from ldru.randomness import WORD, fold, words
 
 NOISE_LEVELS = 2**16
+LARGEST_MONOID = 1024
 KEPT_LENGTH = 256
 """Tables of longer words are made anew each time: evaluation asks for hundreds of lengths once."""
 
@@ -60,6 +63,11 @@ class Tables:
         self.output = torch.tensor(machine.output, device=device)
         self.start = machine.start * machine.num_symbols
         self._kept: dict[tuple[Walk, int], tuple[Tensor, Tensor | None]] = {}
+        self._monoid = _small_monoid(machine)
+        if self._monoid is not None:
+            self._letters = torch.tensor(self._monoid.step[0], device=device)
+            self._products = torch.tensor(self._monoid.table.ravel(), device=device)
+            self._labels = torch.tensor(self._monoid.output, device=device)
 
     def walk(self, walk: Walk, length: int) -> tuple[Tensor, Tensor | None]:
         """The cuts of a walk, and its noise if it has any."""
@@ -74,11 +82,31 @@ class Tables:
         return cuts, noise
 
     def label(self, tokens: Tensor) -> Tensor:
-        """The machine's answers: [..., length, count] -> [..., count]."""
+        """The machine's answers: [..., length, count] -> [..., count].
+
+        By products in the monoid where it is small: log2(length) steps instead of length.
+        """
+        if self._monoid is not None:
+            classes = self._letters[tokens]
+            while (length := classes.shape[-2]) > 1:
+                left, right = classes[..., 0 : length - 1 : 2, :], classes[..., 1::2, :]
+                products = self._products[left * self._monoid.size + right]
+                if length % 2:
+                    products = torch.cat([products, classes[..., -1:, :]], dim=-2)
+                classes = products
+            return self._labels[classes[..., 0, :]]
         places = torch.full_like(tokens[..., 0, :], self.start)
         for row in tokens.unbind(dim=-2):
             places = self.delta[places + row]
         return self.output[places // self.machine.num_symbols]
+
+
+def _small_monoid(machine: MooreMachine) -> Monoid | None:
+    """The transition monoid, unless it is too large to be worth its table."""
+    try:
+        return monoid(machine, limit=LARGEST_MONOID)
+    except LdruError:
+        return None
 
 
 def draw_share(

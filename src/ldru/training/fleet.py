@@ -16,11 +16,12 @@ from ldru.errors import LdruError
 from ldru.layers import Dropout, drawn
 from ldru.randomness import Stream, below, fold, seed_key
 from ldru.tasks import Split, Task
-from ldru.training.optimizer import Optimizer
+from ldru.training.fused_optimizer import make_optimizer
+from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
-from ldru.training.spec import TrainSpec
+from ldru.training.spec import TrainSpec, products_in
 
-SCORED_TOKENS = 2**16
+SCORED_TOKENS = {"cpu": 2**16, "cuda": 2**22}
 """How many tokens are scored at once: bounds the memory of validation and evaluation."""
 
 
@@ -75,7 +76,7 @@ class Fleet:
         self.members = list(members)
         self.settings = members[0].settings
         self.device = torch.device(device)
-        self.dtype = getattr(torch, self.settings.precision)
+        self.dtype = self.settings.dtype
         models = [member.model() for member in members]
         self.skeleton = (
             members[0]
@@ -95,19 +96,19 @@ class Fleet:
         self._dropout_rates = self._stack_rates(models)
         self._classes = torch.tensor([m.task.num_classes for m in members], device=self.device)
         self._groups = _groups(members, device=self.device)
+        self._word_lengths: dict[int, Tensor] = {}
 
     def step(self, length: int) -> Tensor:
         """One training step on words of (up to) that length: the losses before it [members]."""
         batch = self.draw(
             self._key(Stream.TOKENS), batch_size=self.settings.batch_size, length=length
         )
-        losses = self.losses(batch)
-        gradients = torch.autograd.grad(
-            losses.sum(), list(self.parameters.views.values()), materialize_grads=True
-        )
-        gradient = self.parameters.gradient(
-            gradients, l2=self.settings.l2, centralise=self.settings.centralise
-        )
+        with products_in(self.settings.precision, device=self.device):
+            losses = self.losses(batch)
+            gradients = torch.autograd.grad(
+                losses.sum(), list(self.parameters.views.values()), materialize_grads=True
+            )
+        gradient = self.parameters.gradient(gradients)
         self.optimizer.update(self.parameters.matrix, gradient, self.step_number)
         self.step_number += 1
         return losses.detach()
@@ -127,8 +128,9 @@ class Fleet:
             labels[rows] = batch.labels
         if min(word_lengths) == longest:
             return FleetBatch(tokens, labels, None)
-        lengths = torch.tensor(word_lengths, device=self.device)
-        return FleetBatch(tokens, labels, lengths[:, None].expand(shape))
+        if length not in self._word_lengths:  # kept: a captured step cannot copy from the host
+            self._word_lengths[length] = torch.tensor(word_lengths, device=self.device)
+        return FleetBatch(tokens, labels, self._word_lengths[length][:, None].expand(shape))
 
     def losses(self, batch: FleetBatch) -> Tensor:
         """Cross entropy of every member in training mode [members]."""
@@ -143,14 +145,16 @@ class Fleet:
             length=self.settings.validation_length,
             split="test",
         )
-        scores = self.scores(batch.tokens, batch.lengths)
+        with products_in(self.settings.precision, device=self.device):
+            scores = self.scores(batch.tokens, batch.lengths)
         loss = _cross_entropy(scores, batch.labels).mean(dim=1)
         return loss, (scores.argmax(dim=-1) == batch.labels).to(self.dtype).mean(dim=1)
 
     @torch.no_grad()
     def scores(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Scores without dropout, in bounded memory: [members, batch, length] -> [..., classes]."""
-        rows = max(1, SCORED_TOKENS // (tokens.shape[0] * tokens.shape[2]))
+        budget = SCORED_TOKENS[self.device.type]
+        rows = max(1, budget // (tokens.shape[0] * tokens.shape[2]))
         parts = [
             self._scores(
                 tokens[:, begin : begin + rows],
@@ -195,7 +199,7 @@ class Fleet:
 
     def learning_rates(self) -> list[float]:
         """The rate of the next step of every member."""
-        return self.optimizer.rate(self.step_number).flatten().tolist()
+        return self.optimizer.sizes.rate(self.step_number).flatten().tolist()
 
     def _scores(self, tokens: Tensor, lengths: Tensor | None, *, is_training: bool) -> Tensor:
         self.skeleton.train(is_training)
@@ -246,13 +250,15 @@ class Fleet:
         def column(values: list[float]) -> Tensor:
             return torch.tensor(values, dtype=self.dtype, device=self.device)[:, None]
 
-        return Optimizer(
-            self.parameters.matrix,
+        sizes = StepSizes(
             learning_rate=column([member.settings.learning_rate or 0 for member in self.members]),
             warmup_steps=column([int(m.settings.warmup * m.steps) for m in self.members]),
+            l2=self.settings.l2,
             clip=self.settings.clip,
+            centralise=self.settings.centralise,
             is_amsgrad=self.settings.optimizer == "amsgrad",
         )
+        return make_optimizer(self.parameters.layout, self.parameters.matrix, sizes=sizes)
 
 
 def training_lengths(begin: int, end: int, *, max_length: int) -> list[int]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ldru.errors import RunError
+from ldru.training.capture import CapturedSteps
 from ldru.training.checkpoint import Checkpoint, LogEntry, Saved
 from ldru.training.fleet import Fleet, Member, training_lengths
 
@@ -79,6 +80,7 @@ class Trainer:
             self.logs = saved.logs
             self.loss_sum = saved.tensors.pop("loss_sum")
             self.fleet.load_state(saved.tensors, saved.step)
+        self.take_step = _stepper(self.fleet)
         self.saved_at = time.monotonic()
         self.logged_at = dict.fromkeys(self.logs, self.saved_at)
 
@@ -91,6 +93,7 @@ class Trainer:
                 on_finish(member, self.fleet.weights(index), self.logs[member.name])
         if running and len(running) < len(members):
             self.fleet = self.fleet.select(running)
+            self.take_step = _stepper(self.fleet)
             self.loss_sum = self.loss_sum[:, running]
         return bool(running)
 
@@ -101,7 +104,10 @@ class Trainer:
         while self.step < end:
             stop = min(end, _next(self.step, REPORT_EVERY))
             lengths = training_lengths(self.step, stop, max_length=settings.max_length)
-            losses = torch.stack([self.fleet.step(length) for length in lengths]).double().cpu()
+            try:
+                losses = torch.stack([self.take_step(length) for length in lengths]).double().cpu()
+            except torch.OutOfMemoryError as problem:
+                raise RunError(_too_large(self.fleet)) from problem
             self._check_finite(losses)
             self._check_weights(stop)
             self.loss_sum[0] += losses.sum(dim=0)
@@ -172,6 +178,25 @@ class Trainer:
         if self.checkpoint is None or not self.checkpoint.exists():
             return "nothing was kept"
         return f"step {self.checkpoint.load().step} is kept in {str(self.checkpoint.folder)!r}"
+
+
+def _too_large(fleet: Fleet) -> str:
+    """How many members would fit, from a step of one alone."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(fleet.device)
+    before = torch.cuda.memory_allocated(fleet.device)
+    Fleet(fleet.members[:1], device=fleet.device).step(fleet.settings.max_length)
+    one = torch.cuda.max_memory_allocated(fleet.device) - before
+    free = torch.cuda.get_device_properties(fleet.device).total_memory
+    return (
+        f"a fleet of {len(fleet.members)} does not fit into the memory of {fleet.device}; about "
+        f"{max(1, int(0.8 * free / one))} members of this size would: train them in several calls"
+    )
+
+
+def _stepper(fleet: Fleet) -> Callable[[int], Tensor]:
+    """What takes a fleet's steps: captured graphs on a GPU, the fleet itself elsewhere."""
+    return CapturedSteps(fleet).step if fleet.device.type == "cuda" else fleet.step
 
 
 def _members_of(saved: Saved, members: Sequence[Member]) -> list[Member]:

@@ -4,36 +4,32 @@ AMSGrad here is optax's: the running maximum is over the bias-corrected second m
 `torch.optim` takes it over the uncorrected one.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
+
+from ldru.training.parameters import Layout
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 FIRST_LEARNING_RATE = 1e-8
 
 
-class Optimizer:
-    """Clip each row's gradient, then take an Adam or AMSGrad step with a warming learning rate.
+@dataclass(frozen=True, kw_only=True)
+class StepSizes:
+    """What a step of each member is made of.
 
     learning_rate, warmup_steps: of every member [members, 1].
+    l2: multiple of the parameters added to the gradient.
+    clip: largest norm of a row's gradient.
     """
 
-    def __init__(
-        self,
-        like: Tensor,
-        *,
-        learning_rate: Tensor,
-        warmup_steps: Tensor,
-        clip: float,
-        is_amsgrad: bool,
-    ) -> None:
-        self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
-        self.clip, self.is_amsgrad = clip, is_amsgrad
-        self.state = {
-            "first_moment": torch.zeros_like(like),
-            "second_moment": torch.zeros_like(like),
-        }
-        if is_amsgrad:
-            self.state["largest_moment"] = torch.zeros_like(like)
+    learning_rate: Tensor
+    warmup_steps: Tensor
+    l2: float
+    clip: float
+    centralise: bool
+    is_amsgrad: bool
 
     def rate(self, step: Tensor) -> Tensor:
         """The learning rate at a step (from 0): linear over the warm-up, then constant."""
@@ -41,17 +37,40 @@ class Optimizer:
         share = torch.where(self.warmup_steps > 0, share, torch.ones_like(share))
         return FIRST_LEARNING_RATE + (self.learning_rate - FIRST_LEARNING_RATE) * share
 
+    def scalars(self, step: Tensor) -> Tensor:
+        """The rate with the first moment's correction, and the second's: [members, 2]."""
+        count = (step + 1).double()  # in float32, 1 - 0.999 would be right to four digits only
+        rate = self.rate(step) / (1 - BETA_1**count)
+        correction = (1 / (1 - BETA_2**count)).expand_as(rate)
+        return torch.cat([rate, correction], dim=1).to(self.learning_rate.dtype)
+
+
+class Optimizer:
+    """L2, centring and clipping of each row's gradient, then an Adam or AMSGrad step."""
+
+    def __init__(self, layout: Layout, like: Tensor, *, sizes: StepSizes) -> None:
+        self.layout, self.sizes = layout, sizes
+        names = ["first_moment", "second_moment"]
+        if sizes.is_amsgrad:
+            names.append("largest_moment")
+        self.state = {name: torch.zeros_like(like) for name in names}
+
     def update(self, parameters: Tensor, gradient: Tensor, step: Tensor) -> None:
-        """Change the parameters in place: [members, parameters], `step` [] counts from 0."""
+        """Change the parameters in place, and the gradient: [members, parameters].
+
+        step: [] how many steps were taken before.
+        """
+        gradient.add_(parameters, alpha=self.sizes.l2)
+        if self.sizes.centralise:
+            self.layout.centre(gradient)
         norm = gradient.square().sum(dim=1, keepdim=True).sqrt()
-        gradient = gradient * torch.where(norm < self.clip, 1.0, self.clip / norm)
+        gradient.mul_(torch.where(norm < self.sizes.clip, 1.0, self.sizes.clip / norm))
         first, second = self.state["first_moment"], self.state["second_moment"]
         first.mul_(BETA_1).add_(gradient, alpha=1 - BETA_1)
         second.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
-        count = (step + 1).to(parameters.dtype)
-        corrected = second / (1 - BETA_2**count)
-        if self.is_amsgrad:
+        rate, correction = self.sizes.scalars(step).unbind(dim=1)
+        corrected = second * correction[:, None]
+        if self.sizes.is_amsgrad:
             largest = self.state["largest_moment"]
             corrected = torch.maximum(largest, corrected, out=largest)
-        rate = self.rate(step) / (1 - BETA_1**count)
-        parameters.sub_(rate * first / (corrected.sqrt() + EPSILON))
+        parameters.sub_(rate[:, None] * first / (corrected.sqrt() + EPSILON))

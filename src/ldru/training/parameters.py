@@ -24,15 +24,9 @@ class Parameters:
             for name, (begin, end, shape) in layout.places.items()
         }
 
-    def gradient(self, gradients: Sequence[Tensor], *, l2: float, centralise: bool) -> Tensor:
-        """The gradients of `views`, in their order, with L2 and centred: [members, parameters]."""
-        rows = []
-        for (name, view), gradient in zip(self.views.items(), gradients, strict=True):
-            gradient = gradient + l2 * view.detach()
-            if centralise:
-                gradient = self.layout.centred(name, gradient)
-            rows.append(gradient.flatten(start_dim=1))
-        return torch.cat(rows, dim=1)
+    def gradient(self, gradients: Sequence[Tensor]) -> Tensor:
+        """The gradients of `views`, in their order, as one matrix [members, parameters]."""
+        return torch.cat([gradient.flatten(start_dim=1) for gradient in gradients], dim=1)
 
 
 class Layout:
@@ -74,8 +68,42 @@ class Layout:
             row[name] = matrix[index, begin:end].view(shape)[corner].clone()
         return row
 
-    def centred(self, name: str, gradient: Tensor) -> Tensor:
-        """Subtract a matrix's mean over its outputs; vectors are left alone."""
+    def centre(self, matrix: Tensor) -> None:
+        """Subtract from every tensor its mean over outputs, in place; vectors are left alone."""
+        for name, (begin, end, shape) in self.places.items():
+            view = matrix[:, begin:end].view(-1, *shape)
+            view.copy_(self._centred(name, view))
+
+    def averages(
+        self, *, centralise: bool
+    ) -> tuple[list[tuple[int, tuple[int, int], tuple[int, int], bool]], Tensor]:
+        """Every tensor as averages of terms, as `CentreTable` wants them.
+
+        A linear layer [outputs, inputs] has an average per input; any other tensor one per entry
+        of its first axis, and a vector's averages have a single term.
+        """
+        tensors, sizes = [], []
+        for name, (begin, _, shape) in self.places.items():
+            axes = self._axes[name]
+            first, rest = shape[0], shape[1:].numel()
+            by_column = axes == (1,)
+            if by_column:
+                tensors.append((begin, (rest, 1), (first, rest), centralise))
+            else:
+                tensors.append((begin, (first, rest), (rest, 1), centralise and bool(axes)))
+            own = [(shapes[name][0], shapes[name][1:].numel()) for shapes in self.member_shapes]
+            sizes.append([pair[::-1] if by_column else pair for pair in own])
+        return tensors, torch.tensor(sizes).transpose(0, 1)
+
+    @property
+    def has_padding_inside(self) -> bool:
+        """Whether some member's tensor of more than two axes is smaller than the fleet's."""
+        return any(
+            len(shape) > 2 and any(shapes[name] != shape for shapes in self.member_shapes)
+            for name, (_, _, shape) in self.places.items()
+        )
+
+    def _centred(self, name: str, gradient: Tensor) -> Tensor:
         axes = self._axes[name]
         if not axes:
             return gradient

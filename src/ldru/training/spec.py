@@ -1,13 +1,17 @@
 """Settings of training; the defaults are the paper's."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
+
+import torch
 
 from ldru.errors import LdruError
 from ldru.tasks import Task
 
 Optimiser = Literal["amsgrad", "adam"]
-Precision = Literal["float32", "float64"]
+Precision = Literal["tf32", "float32", "float64"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +31,8 @@ class TrainSpec:
         validate_every: steps between two validations.
         validation_words: words of a validation.
         validation_length: their length.
-        precision: of weights and arithmetic.
+        precision: tf32 is float32 with products in TF32 on a GPU, as the paper's; float32 and
+            float64 are full everywhere.
     """
 
     steps: int | None = None
@@ -42,7 +47,7 @@ class TrainSpec:
     validate_every: int = 1000
     validation_words: int = 1024
     validation_length: int = 500
-    precision: Precision = "float32"
+    precision: Precision = "tf32"
 
     def _check(self) -> None:
         """Raise on values that no training can use."""
@@ -64,6 +69,11 @@ class TrainSpec:
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of weights and activations."""
+        return torch.float64 if self.precision == "float64" else torch.float32
+
     def resolved(self, task: Task) -> "TrainSpec":
         """The same with the task's own values where none was given."""
         self._check()
@@ -73,3 +83,17 @@ class TrainSpec:
             steps=paper.steps if self.steps is None else self.steps,
             learning_rate=paper.learning_rate if self.learning_rate is None else self.learning_rate,
         )
+
+
+@contextmanager
+def products_in(precision: Precision, *, device: torch.device) -> Iterator[None]:
+    """Multiply float32 matrices in TF32 on a GPU, or not, for the length of a block."""
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

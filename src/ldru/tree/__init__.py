@@ -2,5 +2,6 @@
 
 from ldru.tree.batched import Level, fill
 from ldru.tree.reduce import BACKENDS, check_lengths, tree_levels, tree_reduce
+from ldru.tree.reference import Finish
 
-__all__ = ["BACKENDS", "Level", "check_lengths", "fill", "tree_levels", "tree_reduce"]
+__all__ = ["BACKENDS", "Finish", "Level", "check_lengths", "fill", "tree_levels", "tree_reduce"]

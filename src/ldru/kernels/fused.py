@@ -1,0 +1,183 @@
+"""The whole reduction of an MLP-LDRU as one operator on fused kernels.
+
+PyTorch sees an ordinary operator, `ldru::fused_reduce`, with a derivative, a shape rule for
+`torch.compile` and a rule for `vmap`: the members of a fleet are one more axis of the same launch.
+Only the nodes of the tree are kept for the backward pass; the rest is computed again there.
+"""
+
+import importlib.util
+import os
+
+import torch
+from torch import Tensor, nn
+
+from ldru.kernels.layout import flatten
+from ldru.layers import Dropout
+
+MAX_DIM = 256
+DIM_STEP = 16
+ACTIVATIONS = ("relu", "silu")
+
+
+def why_not(x: Tensor, *, activation: str) -> str | None:
+    """Why the kernels cannot run a call; None when they can."""
+    if not (x.is_cuda or is_interpreted()):
+        return f"the input is on the {x.device.type}"
+    if x.dtype != torch.float32:
+        return f"the kernels compute in float32, not {str(x.dtype).removeprefix('torch.')}"
+    if torch.is_autocast_enabled(x.device.type):
+        return "autocast is on"
+    if x.shape[-1] % DIM_STEP or x.shape[-1] > MAX_DIM:
+        return f"the kernels take widths up to {MAX_DIM} in steps of {DIM_STEP}, not {x.shape[-1]}"
+    if activation not in ACTIVATIONS:
+        return f"the kernels know {' and '.join(ACTIVATIONS)}, not {activation}"
+    if importlib.util.find_spec("triton") is None:
+        return "triton is not installed"
+    return None
+
+
+def is_interpreted() -> bool:
+    """Whether the kernels may run on a CPU, in Triton's interpreter: for tests, for it is slow.
+
+    Triton wants TRITON_INTERPRET=1 before it is imported.
+    """
+    return os.environ.get("LDRU_INTERPRET_KERNELS") == "1"
+
+
+def reduce(
+    operator: nn.Module, block: nn.Module, dropout: Dropout, x: Tensor, lengths: Tensor | None
+) -> Tensor:
+    """Reduce words: [batch, length, dim] -> [batch, dim]; `why_not` must have no objection."""
+    if x.shape[1] == 1:
+        return x[:, 0]
+    keys, cut, scale = _dropout_arguments(dropout, x)
+    root, _ = fused_reduce(
+        x[None],
+        flatten(operator, block)[None],
+        None if lengths is None else lengths[None].to(torch.int32),
+        None if keys is None else keys[None],
+        None if cut is None else cut[None],
+        None if scale is None else scale[None],
+        operator.activation == "silu",
+        torch.get_float32_matmul_precision() != "highest",
+    )
+    return root[0]
+
+
+def _dropout_arguments(
+    dropout: Dropout, x: Tensor
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Keys of the rows, cut and scale; none in evaluation. Without keys of a fleet, fresh ones."""
+    if not dropout.training or (dropout.keys is None and dropout.rate == 0):
+        return None, None, None
+    if dropout.keys is not None:
+        return dropout.keys, dropout.cut, dropout.scale
+    low, high = -(2**31), 2**31
+    keys = torch.randint(low, high, (x.shape[0], 2), device=x.device).to(torch.int32)
+    rate = dropout.rate_buffers(dtype=x.dtype)
+    return keys, rate["cut"].to(x.device), rate["scale"].to(x.device)
+
+
+@torch.library.custom_op("ldru::fused_reduce", mutates_args=())
+def fused_reduce(
+    x: Tensor,
+    flat: Tensor,
+    lengths: Tensor | None,
+    keys: Tensor | None,
+    cut: Tensor | None,
+    scale: Tensor | None,
+    is_silu: bool,
+    is_tf32: bool,
+) -> tuple[Tensor, Tensor]:
+    """Reduce words of a fleet: roots, and the nodes between leaves and roots.
+
+    x: [members, batch, length, dim], lengths [members, batch] int32.
+    flat: weights of each member as `flatten` lays them [members, parameters].
+    keys, cut, scale: dropout, [members, batch, 2], [members], [members].
+    """
+    from ldru.kernels.mlp_launch import forward
+
+    return forward(x, flat, lengths, _drop(keys, cut, scale), is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_reduce_backward", mutates_args=())
+def fused_reduce_backward(
+    gradient: Tensor,
+    x: Tensor,
+    nodes: Tensor,
+    flat: Tensor,
+    lengths: Tensor | None,
+    keys: Tensor | None,
+    cut: Tensor | None,
+    scale: Tensor | None,
+    is_silu: bool,
+    is_tf32: bool,
+) -> tuple[Tensor, Tensor]:
+    """The gradients of x and of the weights from that of the roots [members, batch, dim]."""
+    from ldru.kernels.mlp_launch import backward
+
+    drop = _drop(keys, cut, scale)
+    return backward(gradient, x, nodes, flat, lengths, drop, is_silu, is_tf32)
+
+
+def inner_nodes(length: int) -> list[int]:
+    """How many nodes each level between leaves and root has."""
+    counts = []
+    while length > 2:
+        length = (length + 1) // 2
+        counts.append(length)
+    return counts
+
+
+Drop = tuple[Tensor, Tensor, Tensor]
+
+
+def _drop(keys: Tensor | None, cut: Tensor | None, scale: Tensor | None) -> Drop | None:
+    if keys is None or cut is None or scale is None:
+        return None
+    return keys.contiguous(), cut.contiguous(), scale.contiguous()
+
+
+@fused_reduce.register_fake
+def _(x, flat, lengths, keys, cut, scale, is_silu, is_tf32):
+    members, batch, length, dim = x.shape
+    nodes = x.new_empty(members, batch * sum(inner_nodes(length)), dim)
+    return x.new_empty(members, batch, dim), nodes
+
+
+@fused_reduce_backward.register_fake
+def _(gradient, x, nodes, flat, *rest):
+    return torch.empty_like(x), torch.empty_like(flat)
+
+
+def _remember(ctx, inputs, output) -> None:
+    x, flat, lengths, keys, cut, scale, ctx.is_silu, ctx.is_tf32 = inputs
+    ctx.save_for_backward(x, output[1], flat, lengths, keys, cut, scale)
+
+
+def _differentiate(ctx, gradient, _) -> tuple:
+    dx, dflat = fused_reduce_backward(
+        gradient.contiguous(), *ctx.saved_tensors, ctx.is_silu, ctx.is_tf32
+    )
+    return dx, dflat, None, None, None, None, None, None
+
+
+fused_reduce.register_autograd(_differentiate, setup_context=_remember)
+
+
+@fused_reduce.register_vmap
+def _(info, in_dims, *inputs):
+    """A mapped axis joins the members' axis."""
+    tensors = [
+        _merged(value, axis, info.batch_size) if isinstance(value, Tensor) else value
+        for value, axis in zip(inputs, in_dims, strict=True)
+    ]
+    root, nodes = fused_reduce(*tensors)
+    split = (info.batch_size, -1)
+    return (root.unflatten(0, split), nodes.unflatten(0, split)), (0, 0)
+
+
+def _merged(value: Tensor, axis: int | None, size: int) -> Tensor:
+    """[size, members, ...] as [size * members, ...]; what is not mapped is the same for all."""
+    value = value.expand(size, *value.shape) if axis is None else value.movedim(axis, 0)
+    return value.flatten(0, 1)

@@ -1,0 +1,57 @@
+"""Which code computes an LDRU's reduction, and why not a faster one."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from ldru.errors import LdruError, unknown_name
+from ldru.kernels import fused
+from ldru.operators import MLPOperator
+from ldru.tree import tree_reduce
+
+if TYPE_CHECKING:
+    from ldru.models.ldru import LDRU
+
+BACKENDS = ("fused", "batched", "reference")
+"""In order of preference: Triton kernels, all words of a batch at once, word by word."""
+
+
+def check_backend(name: str) -> None:
+    """Raise unless the backend is known."""
+    if name not in ("auto", *BACKENDS):
+        raise unknown_name("backend", name, ["auto", *BACKENDS])
+
+
+def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Reduce words by the encoder's backend: [batch, length, dim] -> [batch, dim]."""
+    name, _ = choose(encoder, x)
+    if name != "fused":
+        return tree_reduce(encoder.operator, x, lengths, encoder.finish(), backend=name)
+    return fused.reduce(encoder.operator, encoder.block, encoder.dropout, x, lengths)
+
+
+def choose(encoder: "LDRU", x: Tensor) -> tuple[str, str | None]:
+    """The backend for a call, and why it is not the first one."""
+    if encoder.backend in ("batched", "reference"):
+        return encoder.backend, "asked for"
+    if type(encoder.operator) is MLPOperator:
+        reason = fused.why_not(x, activation=encoder.operator.activation)
+    else:
+        reason = f"the kernels know the mlp operator, not {type(encoder.operator).__name__}"
+    if reason is None:
+        return "fused", None
+    if encoder.backend == "fused":
+        raise LdruError(f"backend 'fused' cannot run this call: {reason}")
+    return "batched", reason
+
+
+def describe_backend(model: nn.Module, *, device: torch.device, dtype: torch.dtype) -> str:
+    """What computes a model on a device, in words for a record."""
+    from ldru.models.ldru import LDRU
+
+    encoder = next((part for part in model.modules() if isinstance(part, LDRU)), None)
+    if encoder is None:
+        return "torch"
+    name, reason = choose(encoder, torch.empty(1, 2, encoder.dim, device=device, dtype=dtype))
+    return name if reason is None else f"{name} (fused: {reason})"

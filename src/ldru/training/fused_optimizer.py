@@ -1,0 +1,47 @@
+"""The same optimiser in two kernels, for fleets on a GPU."""
+
+import importlib.util
+
+import torch
+from torch import Tensor
+
+from ldru.kernels.fused import is_interpreted
+from ldru.training.optimizer import Optimizer, StepSizes
+from ldru.training.parameters import Layout
+
+
+class FusedOptimizer(Optimizer):
+    """`Optimizer` by `ldru.kernels.optimizer`; see `why_not`."""
+
+    def __init__(self, layout: Layout, like: Tensor, *, sizes: StepSizes) -> None:
+        from ldru.kernels.optimizer import CentreTable
+
+        super().__init__(layout, like, sizes=sizes)
+        tensors, own = layout.averages(centralise=sizes.centralise)
+        self._table = CentreTable(tensors, own, device=like.device)
+
+    def update(self, parameters: Tensor, gradient: Tensor, step: Tensor) -> None:
+        from ldru.kernels import optimizer
+
+        norms = optimizer.centre(gradient, parameters, self._table, l2=self.sizes.l2)
+        scalars = self.sizes.scalars(step)
+        optimizer.update(parameters, gradient, self.state, norms, scalars, clip=self.sizes.clip)
+
+
+def why_not(layout: Layout, like: Tensor) -> str | None:
+    """Why the kernels cannot take a fleet's steps; None when they can."""
+    if not (like.is_cuda or is_interpreted()):
+        return f"the parameters are on the {like.device.type}"
+    if like.dtype != torch.float32:
+        return f"the kernels compute in float32, not {str(like.dtype).removeprefix('torch.')}"
+    if importlib.util.find_spec("triton") is None:
+        return "triton is not installed"
+    if layout.has_padding_inside:
+        return "a tensor of more than two axes is padded"
+    return None
+
+
+def make_optimizer(layout: Layout, like: Tensor, *, sizes: StepSizes) -> Optimizer:
+    """The fastest optimiser that can run."""
+    kind = Optimizer if why_not(layout, like) else FusedOptimizer
+    return kind(layout, like, sizes=sizes)

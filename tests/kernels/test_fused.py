@@ -1,0 +1,170 @@
+"""The fused reduction against the plain one in float64: values and every gradient."""
+
+import copy
+
+import pytest
+import torch
+from torch.func import functional_call, stack_module_state, vmap
+
+import ldru
+from ldru.layers import Dropout
+from ldru.randomness import fold, seed_key
+
+pytest.importorskip("triton")
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def encoder(dim, activation, dropout=0.0, seed=0):
+    """An encoder whose weights are all away from where they start."""
+    torch.manual_seed(seed)
+    model = ldru.LDRU(dim=dim, activation=activation, dropout=dropout)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    model.backend = "fused"
+    return model.to(DEVICE)
+
+
+def in_float64(model):
+    """The same on the plain path."""
+    exact = copy.deepcopy(model).double()
+    exact.backend = "batched"
+    for module in exact.modules():
+        if isinstance(module, Dropout) and module.scale is not None:
+            module.scale = module.scale.double()
+    return exact
+
+
+def set_keys(model, batch, seed):
+    """What a fleet does before each step."""
+    model.train()
+    rate = model.dropout.rate_buffers(dtype=torch.float32)
+    model.dropout.keys = fold(seed_key(seed)[None], torch.arange(batch)).to(DEVICE)
+    model.dropout.cut, model.dropout.scale = rate["cut"].to(DEVICE), rate["scale"].to(DEVICE)
+
+
+def gradients(model, x, lengths):
+    x = x.detach().requires_grad_()
+    y = model(x, lengths)
+    weight = torch.linspace(-1, 1, y.numel(), device=y.device, dtype=y.dtype).view_as(y)
+    names = ["x", *(name for name, _ in model.named_parameters())]
+    found = torch.autograd.grad(
+        (y * weight).sum(), [x, *model.parameters()], materialize_grads=True
+    )
+    return {"y": y.detach(), **dict(zip(names, found, strict=True))}
+
+
+def assert_agree(found, exact, tolerance=1e-5):
+    for name, value in exact.items():
+        error = (found[name].double() - value).norm() / value.norm().clamp(min=1e-9)
+        assert error < tolerance, (name, error.item())
+
+
+CASES = [
+    # dim, length, padded, dropout, activation
+    (16, 2, False, 0.0, "relu"),
+    (16, 5, True, 0.25, "silu"),
+    (16, 8, False, 0.25, "relu"),
+    (48, 3, True, 0.1, "relu"),
+    (80, 3, True, 0.25, "silu"),
+]
+
+
+@pytest.mark.parametrize(("dim", "length", "is_padded", "dropout", "activation"), CASES)
+def test_values_and_gradients(dim, length, is_padded, dropout, activation):
+    model = encoder(dim, activation, dropout)
+    if dropout:
+        set_keys(model, batch=3, seed=length)
+    x = torch.randn(3, length, dim, device=DEVICE)
+    lengths = None
+    exact_x = x.double()
+    if is_padded:
+        lengths = torch.tensor([length, 1, max(1, length - 1)], device=DEVICE)
+        x = x.clone()
+        for row, count in enumerate(lengths):
+            x[row, count:] = float("nan")
+    assert_agree(gradients(model, x, lengths), gradients(in_float64(model), exact_x, lengths))
+
+
+def test_a_word_of_one_symbol_takes_no_step():
+    model = encoder(16, "relu")
+    x = torch.randn(2, 1, 16, device=DEVICE)
+    found = gradients(model, x, None)
+    assert torch.equal(found["y"], x[:, 0])
+    assert not found["operator.expand.weight"].any()
+
+
+def test_a_fleet_is_one_call_and_agrees_with_each_member():
+    models = [encoder(16, "relu", 0.25, seed=seed) for seed in (1, 2)]
+    for seed, model in enumerate(models):
+        set_keys(model, batch=3, seed=seed)
+    x = torch.randn(2, 3, 5, 16, device=DEVICE)
+    parameters, _ = stack_module_state(models)
+    parameters = {name: p.detach().requires_grad_() for name, p in parameters.items()}
+    buffers = {
+        f"dropout.{part}": torch.stack([getattr(model.dropout, part) for model in models])
+        for part in ("keys", "cut", "scale")
+    }
+    skeleton = models[0]
+
+    def call(parameters, buffers, x):
+        return functional_call(skeleton, (parameters, buffers), (x,))
+
+    together = vmap(call)(parameters, buffers, x)
+    (together * torch.arange(1.0, 3.0, device=DEVICE)[:, None, None]).sum().backward()
+    for index, model in enumerate(models):
+        alone = model(x[index])
+        torch.testing.assert_close(together[index], alone, rtol=0, atol=1e-6)
+        (alone * (index + 1)).sum().backward()
+        for name, parameter in model.named_parameters():
+            torch.testing.assert_close(
+                parameters[name].grad[index], parameter.grad, rtol=1e-5, atol=1e-5
+            )
+
+
+def test_two_runs_give_the_same_bits():
+    model = encoder(16, "silu", 0.25)
+    set_keys(model, batch=3, seed=0)
+    x = torch.randn(3, 6, 16, device=DEVICE)
+    first, second = gradients(model, x, None), gradients(model, x, None)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_operator_passes_pytorchs_own_checks():
+    from ldru.kernels.fused import fused_reduce
+    from ldru.kernels.layout import num_parameters
+
+    x = torch.randn(1, 2, 3, 16, device=DEVICE, requires_grad=True)
+    flat = (0.1 * torch.randn(1, num_parameters(16), device=DEVICE)).requires_grad_()
+    arguments = (x, flat, None, None, None, None, False, False)
+    torch.library.opcheck(
+        fused_reduce,
+        arguments,
+        test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
+    )
+
+
+def test_auto_falls_back_with_the_reason_and_a_name_is_an_error(monkeypatch):
+    from ldru.models import describe_backend as describe
+
+    monkeypatch.delenv("LDRU_INTERPRET_KERNELS", raising=False)
+    cpu = torch.device("cpu")
+    model = ldru.LDRU(dim=16)
+    assert (
+        describe(model, device=cpu, dtype=torch.float32)
+        == "batched (fused: the input is on the cpu)"
+    )
+    monkeypatch.setenv("LDRU_INTERPRET_KERNELS", "1")
+    assert describe(model, device=cpu, dtype=torch.float32) == "fused"
+    for settings, reason in (
+        ({"dim": 24}, "widths up to 256 in steps of 16, not 24"),
+        ({"dim": 272}, "not 272"),
+        ({"dim": 16, "operator": "grc"}, "not GRCOperator"),
+    ):
+        assert reason in describe(ldru.LDRU(**settings), device=cpu, dtype=torch.float32)
+        asked = ldru.LDRU(**settings, backend="fused")
+        with pytest.raises(ldru.LdruError, match="backend 'fused' cannot run this call"):
+            asked(torch.zeros(1, 2, settings["dim"]))
+    assert "not float64" in describe(model, device=cpu, dtype=torch.float64)
+    with pytest.raises(ldru.LdruError, match="unknown backend 'fast'"):
+        ldru.LDRU(dim=16, backend="fast")

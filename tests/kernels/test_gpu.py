@@ -1,0 +1,114 @@
+"""What only a GPU can show: `make test-gpu`."""
+
+import copy
+
+import pytest
+import torch
+
+import ldru
+from ldru.randomness import fold, seed_key
+from ldru.training.capture import CapturedSteps
+from ldru.training.fleet import Fleet, Member, training_lengths
+from ldru.training.spec import TrainSpec, products_in
+
+pytestmark = pytest.mark.gpu
+CUDA = torch.device("cuda")
+
+
+@pytest.mark.parametrize("name", ldru.TASKS)
+def test_a_key_gives_the_same_words_on_every_device(name):
+    task = ldru.TASKS[name]
+    for length in (1, 2, 7, 40, 100):
+        key = fold(seed_key([1, 2, 3]), length)
+        for split in ("train", "test"):
+            here = task.draw(key, batch_size=64, length=length, split=split)
+            there = task.draw(key.to(CUDA), batch_size=64, length=length, split=split)
+            assert torch.equal(here.tokens, there.tokens.cpu())
+            assert torch.equal(here.labels, there.labels.cpu())
+
+
+def gradients(model, x, lengths):
+    x = x.detach().requires_grad_()
+    y = model(x, lengths)
+    # Not the sum of squares: the norm fixes that, and its gradient would be rounding alone.
+    weight = torch.linspace(-1, 1, y.numel(), device=y.device, dtype=y.dtype).view_as(y)
+    found = torch.autograd.grad((y * weight).sum(), [x, *model.parameters()])
+    return [y.detach(), *found]
+
+
+def errors(found, exact):
+    return [((f.double() - e).norm() / e.norm()).item() for f, e in zip(found, exact, strict=True)]
+
+
+@pytest.mark.parametrize("dim", [16, 32, 64, 160, 256])
+@pytest.mark.parametrize("precision", ["tf32", "float32"])
+def test_errors_are_those_of_the_precision(dim, precision):
+    """Against float64: TF32 at most 1.5 times PyTorch's own, float32 at most 1e-5.
+
+    SiLU, because a unit of ReLU near its kink makes any two gradients differ. In float32 a badly
+    conditioned case may take more than 1e-5, if it costs PyTorch's own path nearly as much.
+    """
+    torch.manual_seed(0)
+    model = ldru.LDRU(dim=dim, activation="silu", dropout=0.0).to(CUDA)
+    plain, exact = copy.deepcopy(model), copy.deepcopy(model).double()
+    model.backend, plain.backend, exact.backend = "fused", "batched", "batched"
+    worst = 0.0
+    for length in (2, 3, 17, 40, 65):
+        x = torch.randn(64, length, dim, device=CUDA)
+        lengths = torch.randint(1, length + 1, (64,), device=CUDA)
+        lengths[0] = length
+        truth = gradients(exact, x.double(), lengths)
+        with products_in(precision, device=CUDA):
+            ours = errors(gradients(model, x, lengths), truth)
+            theirs = errors(gradients(plain, x, lengths), truth)
+        if precision == "float32":
+            assert max(ours) <= max(1e-5, 3 * max(theirs))
+        worst = max(worst, sum(ours) / sum(theirs))
+    if precision == "tf32":
+        assert worst <= 1.5
+
+
+def member(seed, task="parity_check", **changes):
+    settings = TrainSpec(**{"steps": 1000, "batch_size": 64, "learning_rate": 1e-3} | changes)
+    spec = ldru.LDRUSpec(dim=32, dropout=0.1)
+    return Member(
+        name=f"{task}-{seed}", task=ldru.task(task), build=spec.build, seed=seed, settings=settings
+    )
+
+
+def members():
+    return [member(0), member(1, "modular_arithmetic"), member(2, "dyck_3"), member(3, "tomita_5")]
+
+
+def weights_after(steps, *, is_captured):
+    fleet = Fleet(members(), device=CUDA)
+    step = CapturedSteps(fleet).step if is_captured else fleet.step
+    for length in training_lengths(0, steps, max_length=12):
+        step(length)
+    assert int(fleet.step_number) == steps
+    return fleet.parameters.matrix.clone()
+
+
+def test_two_runs_give_the_same_bits_captured_or_not():
+    captured = weights_after(30, is_captured=True)
+    assert torch.equal(captured, weights_after(30, is_captured=True))
+    assert torch.equal(captured, weights_after(30, is_captured=False))
+
+
+def test_a_gpu_trains_as_a_cpu_does_in_float64():
+    def weights(device):
+        fleet = Fleet([member(0, precision="float64")], device=device)
+        for length in training_lengths(0, 20, max_length=12):
+            fleet.step(length)
+        return fleet.parameters.matrix.cpu()
+
+    torch.testing.assert_close(weights("cuda"), weights("cpu"), rtol=0, atol=1e-8)
+
+
+def test_too_many_members_say_how_many_would_fit(monkeypatch):
+    def no_memory(self, length):
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(CapturedSteps, "step", no_memory)
+    with pytest.raises(ldru.LdruError, match=r"about \d+ members of this size would"):
+        ldru.train("parity_check", steps=5, seeds=range(3), device="cuda")
