@@ -8,6 +8,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 import ldru
 from ldru.layers import Dropout
+from ldru.operators import MLPOperator
 from ldru.randomness import fold, seed_key
 
 pytest.importorskip("triton")
@@ -165,6 +166,8 @@ def test_auto_falls_back_with_the_reason_and_a_name_is_an_error(monkeypatch):
         asked = ldru.LDRU(**settings, backend="fused")
         with pytest.raises(ldru.LdruError, match="backend 'fused' cannot run this call"):
             asked(torch.zeros(1, 2, settings["dim"]))
+    mixed = ldru.LDRU(dim=16, operator=MLPOperator(dim=16, activation="silu"))
+    assert "operator has silu, the block relu" in describe(mixed, device=cpu, dtype=torch.float32)
     assert "not float64" in describe(model, device=cpu, dtype=torch.float64)
     with pytest.raises(ldru.LdruError, match="unknown backend 'fast'"):
         ldru.LDRU(dim=16, backend="fast")

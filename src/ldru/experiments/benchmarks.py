@@ -4,7 +4,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -151,21 +151,37 @@ class Attention(nn.Module):
         return self.head(self.encoder(self.embedding(tokens))[:, -1])
 
 
-def scaling_models(size: str) -> dict[str, nn.Module]:
+@dataclass(frozen=True)
+class Timed:
+    """A model to time, and the multiplications of one word of a length, forward."""
+
+    model: nn.Module
+    products: Callable[[int], int]
+
+
+def scaling_models(size: str) -> dict[str, Timed]:
     """The paper's three sizes of each architecture."""
     dim, hidden, (layers, width) = {
         "small": (64, 400, (3, 64)),
         "medium": (160, 1024, (5, 128)),
         "large": (256, 1600, (6, 192)),
     }[size]
+    half = hidden // 2  # an LSTM has four matrices where an RNN has one
     spec = LDRUSpec(dim=dim, dropout=0.0)
     sizes = {"vocab_size": 16, "num_classes": 2}
+
+    def tree(length: int) -> int:
+        return 31 * dim**2 * _nodes(length)
+
+    def attention(length: int) -> int:
+        return layers * (12 * width**2 * length + 2 * width * length**2)
+
     return {
-        "ldru": spec.build(**sizes),
-        "ldru plain": replace(spec, backend="batched").build(**sizes),
-        "rnn": Recurrent(nn.RNN, dim=hidden),
-        "lstm": Recurrent(nn.LSTM, dim=hidden // 2),
-        "transformer": Attention(layers=layers, dim=width),
+        "ldru": Timed(spec.build(**sizes), tree),
+        "ldru plain": Timed(replace(spec, backend="batched").build(**sizes), tree),
+        "rnn": Timed(Recurrent(nn.RNN, dim=hidden), lambda n: n * hidden * (hidden + 16)),
+        "lstm": Timed(Recurrent(nn.LSTM, dim=half), lambda n: 4 * n * half * (half + 16)),
+        "transformer": Timed(Attention(layers=layers, dim=width), attention),
     }
 
 
@@ -177,14 +193,15 @@ def bench_scaling(
     passes: int = 128,
     device: torch.device,
 ) -> list[dict[str, Json]]:
-    """Forward and backward of one model by length: milliseconds, words a second, peak memory.
+    """Forward and backward of one model by length: time, words a second, peak memory, GFLOP.
 
+    The operations are counted, not measured: two for a multiplication, three times forward's.
     A model that runs out of memory at a length is left out from there on; see also `LONGEST`.
     """
     rows: list[dict[str, Json]] = []
     for size in sizes:
-        for name, model in scaling_models(size).items():
-            model.to(device).train()
+        for name, timed in scaling_models(size).items():
+            model = timed.model.to(device).train()
             for length in lengths:
                 if length > LONGEST.get(name, length):
                     break
@@ -193,6 +210,7 @@ def bench_scaling(
                     row = _time_pass(model, tokens, passes=passes, device=device)
                 except torch.OutOfMemoryError:
                     break
+                row["gflop"] = 6 * batch_size * timed.products(length) / 1e9
                 rows.append({"size": size, "model": name, "length": length, **row})
             model.cpu()
             if device.type == "cuda":

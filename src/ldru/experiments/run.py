@@ -162,7 +162,8 @@ def trained_model(
     spec: RunSpec, task: Task, weights: dict[str, Tensor], *, source: str
 ) -> nn.Module:
     """A run's model with its weights, ready to answer."""
-    model = spec.model.build(vocab_size=task.vocab_size, num_classes=task.num_classes)
+    with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten
+        model = spec.model.build(vocab_size=task.vocab_size, num_classes=task.num_classes)
     model = model.to(spec.train.dtype)
     try:
         model.load_state_dict(weights)

@@ -34,11 +34,15 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
 def choose(encoder: "LDRU", x: Tensor) -> tuple[str, str | None]:
     """The backend for a call, and why it is not the first one."""
     if encoder.backend in ("batched", "reference"):
-        return encoder.backend, "asked for"
-    if type(encoder.operator) is MLPOperator:
-        reason = fused.why_not(x, activation=encoder.operator.activation)
+        return encoder.backend, f"{encoder.backend} was asked for"
+    reason: str | None
+    operator = encoder.operator
+    if type(operator) is not MLPOperator:
+        reason = f"the kernels know the mlp operator, not {type(operator).__name__}"
+    elif operator.activation != encoder.block.activation:
+        reason = f"the operator has {operator.activation}, the block {encoder.block.activation}"
     else:
-        reason = f"the kernels know the mlp operator, not {type(encoder.operator).__name__}"
+        reason = fused.why_not(x, activation=operator.activation)
     if reason is None:
         return "fused", None
     if encoder.backend == "fused":

@@ -7,6 +7,7 @@ of a step depends on the step alone, because the members share it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -58,14 +59,15 @@ class Member:
         return model
 
 
-class FleetBatch:
+class FleetBatch(NamedTuple):
     """Words for every member: tokens [members, batch, length], labels [members, batch].
 
     lengths: [members, batch] where members' words differ in length, else None.
     """
 
-    def __init__(self, tokens: Tensor, labels: Tensor, lengths: Tensor | None) -> None:
-        self.tokens, self.labels, self.lengths = tokens, labels, lengths
+    tokens: Tensor
+    labels: Tensor
+    lengths: Tensor | None
 
 
 class Fleet:
@@ -78,14 +80,13 @@ class Fleet:
         self.device = torch.device(device)
         self.dtype = self.settings.dtype
         models = [member.model() for member in members]
-        self.skeleton = (
-            members[0]
-            .build(
+        # Large enough for every member; only its structure is used, so its weights leave no trace.
+        with torch.random.fork_rng(devices=[]):
+            skeleton = members[0].build(
                 vocab_size=max(member.task.vocab_size for member in members),
                 num_classes=max(member.task.num_classes for member in members),
             )
-            .to(device=self.device, dtype=self.dtype)
-        )
+        self.skeleton = skeleton.to(device=self.device, dtype=self.dtype)
         states = [dict(model.named_parameters()) for model in models]
         shapes = [{name: tensor.shape for name, tensor in state.items()} for state in states]
         layout = Layout(self.skeleton, shapes, device=self.device)
