@@ -178,6 +178,17 @@ def test_resuming_in_another_order_keeps_everybodys_weights(tmp_path):
     assert_same(whole, weights_of(resumed))
 
 
+def test_the_log_can_be_followed_and_a_resumed_one_has_no_line_twice(tmp_path):
+    with pytest.raises(StoppedError):
+        train_some(tmp_path, seeds=(0,), stop=100)
+    (live,) = tmp_path.glob(".unfinished-*/parity_check*.jsonl")
+    steps = [json.loads(line)["step"] for line in live.read_text().splitlines()]
+    assert steps == [40, 80]
+    runs = train_some(tmp_path, seeds=(0,))
+    assert [entry.step for entry in runs["parity_check"][0].log] == [40, 80, 120, 160, 200]
+    assert not list(tmp_path.glob(".unfinished-*"))
+
+
 def test_a_second_stop_after_some_were_done_before(tmp_path):
     alone = weights_of(train_some(tmp_path, seeds=(0,)))
     with pytest.raises(StoppedError):
@@ -206,7 +217,7 @@ def test_weights_that_are_no_numbers_are_never_kept(tmp_path):
             settings=replace(SMALL, steps=1, warmup=0.0, learning_rate=1e38),
             out=tmp_path,
         )
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_path, monkeypatch):

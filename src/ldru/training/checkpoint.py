@@ -100,6 +100,12 @@ class Checkpoint:
         names = json.loads(metadata["names"])
         return Saved(tensors=tensors, names=names, step=int(metadata["step"]), logs=logs)
 
+    def write_log(self, name: str, entries: Sequence[LogEntry], *, is_new: bool) -> None:
+        """Let a member's log be followed while it trains: one more line, or all of it anew."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / f"{name}.jsonl").open("w" if is_new else "a") as file:
+            file.write(log_lines(entries))
+
     def remove(self) -> None:
         """Forget the unfinished work."""
         shutil.rmtree(self.folder, ignore_errors=True)

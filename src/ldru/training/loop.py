@@ -80,6 +80,9 @@ class Trainer:
             self.logs = saved.logs
             self.loss_sum = saved.tensors.pop("loss_sum")
             self.fleet.load_state(saved.tensors, saved.step)
+        if checkpoint is not None:
+            for name, log in self.logs.items():
+                checkpoint.write_log(name, log, is_new=True)
         self.take_step = _stepper(self.fleet)
         self.saved_at = time.monotonic()
         self.logged_at = dict.fromkeys(self.logs, self.saved_at)
@@ -143,6 +146,8 @@ class Trainer:
             )
             self.logged_at[member.name] = now
             self.logs[member.name].append(entries[member.name])
+            if self.checkpoint is not None:
+                self.checkpoint.write_log(member.name, [entries[member.name]], is_new=False)
         for observer in self.observers:
             observer.on_log(entries)
 
