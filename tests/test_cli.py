@@ -232,4 +232,7 @@ def test_benchmarks_write_numbers_and_a_figure(capsys, tmp_path, name):
     assert all(value > 0 for row in data["rows"] for key, value in row.items() if key == "ms")
     assert {"gpu", "torch"} <= set(data["machine"])
     assert (tmp_path / f"{name}.png").exists()
+    again, _, err = call(capsys, "bench", name, "--quick", "--device", "cpu", "--out", tmp_path)
+    assert again == 2
+    assert "already there" in err
     assert call(capsys, "bench", "flet")[0] == 2

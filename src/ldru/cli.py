@@ -324,7 +324,7 @@ class Bench:
 
     Args:
         name: fleet (training steps of many models) or scaling (one model by length).
-        out: folder for the numbers and the figure.
+        out: folder for the numbers and the figure; numbers already there are not overwritten.
         device: cpu or cuda; by default a GPU where there is one.
         quick: few and small cases, to see that it works.
         json: print JSON.
@@ -343,10 +343,13 @@ class Bench:
         }
         if self.name not in benches:
             raise unknown_name("benchmark", self.name, benches)
+        numbers = self.out / f"{self.name}.json"
+        if numbers.exists():
+            raise LdruError(f"{str(numbers)!r} is already there; choose another folder with --out")
         small = QUICK[self.name] if self.quick else {}
         rows = benches[self.name](device=find_device(self.device), **small)
         data = {"machine": machine(), "rows": rows}
-        write_text(self.out / f"{self.name}.json", json.dumps(data, indent=1) + "\n")
+        write_text(numbers, json.dumps(data, indent=1) + "\n")
         save_figure(benchmark_figure(self.name, rows), self.out / f"{self.name}.png")
         shown = [{k: f"{v:.3g}" if isinstance(v, float) else v for k, v in r.items()} for r in rows]
         keys = list(dict.fromkeys(key for row in shown for key in row))

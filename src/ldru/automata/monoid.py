@@ -61,6 +61,17 @@ def monoid(machine: MooreMachine, *, limit: int = DEFAULT_LIMIT) -> Monoid:
 
     limit: the largest size; a monoid can have states**states elements, so it stops there.
     """
+    found = monoid_within(machine, limit=limit)
+    if found is None:
+        raise LdruError(
+            f"the monoid has more than {limit} elements, the limit asked for; "
+            f"raise the limit if memory allows ({machine.num_states} states)"
+        )
+    return found
+
+
+def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
+    """The same, or None when it has more elements than the limit."""
     identity = np.arange(machine.num_states)
     number = {identity.tobytes(): 0}
     elements, step = [identity], []
@@ -72,10 +83,7 @@ def monoid(machine: MooreMachine, *, limit: int = DEFAULT_LIMIT) -> Monoid:
             name = element.tobytes()
             if name not in number:
                 if len(elements) >= limit:
-                    raise LdruError(
-                        f"the monoid has more than {limit} elements, the limit asked for; "
-                        f"raise the limit if memory allows ({machine.num_states} states)"
-                    )
+                    return None
                 number[name] = len(elements)
                 elements.append(element)
                 representatives.append((*word, token))

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from ldru.automata.machine import IntArray, MooreMachine
-from ldru.automata.monoid import Monoid, monoid
-from ldru.errors import LdruError
+from ldru.automata.monoid import monoid_within
 from ldru.randomness import WORD, fold, words
 
 NOISE_LEVELS = 2**16
 LARGEST_MONOID = 1024
+"""Of a machine that labels words by products in it: beyond, the table is not worth its memory."""
+
 KEPT_LENGTH = 256
 """Tables of longer words are made anew each time: evaluation asks for hundreds of lengths once."""
 
@@ -63,7 +64,7 @@ class Tables:
         self.output = torch.tensor(machine.output, device=device)
         self.start = machine.start * machine.num_symbols
         self._kept: dict[tuple[Walk, int], tuple[Tensor, Tensor | None]] = {}
-        self._monoid = _small_monoid(machine)
+        self._monoid = monoid_within(machine, limit=LARGEST_MONOID)
         if self._monoid is not None:
             self._letters = torch.tensor(self._monoid.step[0], device=device)
             self._products = torch.tensor(self._monoid.table.ravel(), device=device)
@@ -99,14 +100,6 @@ class Tables:
         for row in tokens.unbind(dim=-2):
             places = self.delta[places + row]
         return self.output[places // self.machine.num_symbols]
-
-
-def _small_monoid(machine: MooreMachine) -> Monoid | None:
-    """The transition monoid, unless it is too large to be worth its table."""
-    try:
-        return monoid(machine, limit=LARGEST_MONOID)
-    except LdruError:
-        return None
 
 
 def draw_share(
