@@ -1,6 +1,7 @@
 """The fused reduction against the plain one in float64: values and every gradient."""
 
 import copy
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -24,6 +25,14 @@ def encoder(dim, activation, dropout=0.0, seed=0):
             parameter += 0.1 * torch.randn_like(parameter)
     model.backend = "fused"
     return model.to(DEVICE)
+
+
+@contextmanager
+def tf32():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision(before)
 
 
 def in_float64(model):
@@ -171,3 +180,31 @@ def test_auto_falls_back_with_the_reason_and_a_name_is_an_error(monkeypatch):
     assert "not float64" in describe(model, device=cpu, dtype=torch.float64)
     with pytest.raises(ldru.LdruError, match="unknown backend 'fast'"):
         ldru.LDRU(dim=16, backend="fast")
+
+
+def test_tf32_errs_as_its_mantissa_does():
+    """SiLU, because a unit of ReLU near its kink makes any two gradients differ."""
+    model = encoder(16, "silu", 0.25)
+    set_keys(model, batch=3, seed=1)
+    x = torch.randn(3, 5, 16, device=DEVICE)
+    lengths = torch.tensor([5, 1, 4], device=DEVICE)
+    with tf32():
+        found = gradients(model, x, lengths)
+    exact = gradients(in_float64(model), x.double(), lengths)
+    assert_agree(found, exact, tolerance=8 * 2**-11)
+    error = (found["y"].double() - exact["y"]).norm() / exact["y"].norm()
+    assert error > 2**-14, "these were no products of TF32 operands"
+
+
+@pytest.mark.parametrize("power", [-60, 60])
+def test_gradients_of_any_size_keep_their_digits(power):
+    """Scaling by a power of two is exact, though half precision would under- or overflow."""
+    model = encoder(16, "relu")
+    x = torch.randn(2, 5, 16, device=DEVICE, requires_grad=True)
+    weights = [x, *model.parameters()]
+    with tf32():
+        y = model(x)
+        one = torch.autograd.grad(y[:, 0].sum(), weights, retain_graph=True)
+        scaled = torch.autograd.grad((y[:, 0] * 2.0**power).sum(), weights)
+    for first, second in zip(one, scaled, strict=True):
+        assert torch.equal(first * 2.0**power, second)

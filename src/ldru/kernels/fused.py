@@ -5,12 +5,10 @@ PyTorch sees an ordinary operator, `ldru::fused_reduce`, with a derivative, a sh
 Only the nodes of the tree are kept for the backward pass; the rest is computed again there.
 """
 
-import importlib.util
-import os
-
 import torch
 from torch import Tensor, nn
 
+from ldru.kernels import support
 from ldru.kernels.layout import flatten
 from ldru.layers import Dropout
 
@@ -21,27 +19,15 @@ ACTIVATIONS = ("relu", "silu")
 
 def why_not(x: Tensor, *, activation: str) -> str | None:
     """Why the kernels cannot run a call; None when they can."""
-    if not (x.is_cuda or is_interpreted()):
-        return f"the input is on the {x.device.type}"
-    if x.dtype != torch.float32:
-        return f"the kernels compute in float32, not {str(x.dtype).removeprefix('torch.')}"
+    if reason := support.why_not(x.device, x.dtype):
+        return reason
     if torch.is_autocast_enabled(x.device.type):
         return "autocast is on"
     if x.shape[-1] % DIM_STEP or x.shape[-1] > MAX_DIM:
         return f"the kernels take widths up to {MAX_DIM} in steps of {DIM_STEP}, not {x.shape[-1]}"
     if activation not in ACTIVATIONS:
         return f"the kernels know {' and '.join(ACTIVATIONS)}, not {activation}"
-    if importlib.util.find_spec("triton") is None:
-        return "triton is not installed"
     return None
-
-
-def is_interpreted() -> bool:
-    """Whether the kernels may run on a CPU, in Triton's interpreter: for tests, for it is slow.
-
-    Triton wants TRITON_INTERPRET=1 before it is imported.
-    """
-    return os.environ.get("LDRU_INTERPRET_KERNELS") == "1"
 
 
 def reduce(
@@ -61,7 +47,7 @@ def reduce(
         operator.activation == "silu",
         torch.get_float32_matmul_precision() != "highest",
     )
-    return root[0]
+    return root.squeeze(0)
 
 
 def _dropout_arguments(
@@ -153,6 +139,7 @@ def _(gradient, x, nodes, flat, *rest):
 def _remember(ctx, inputs, output) -> None:
     x, flat, lengths, keys, cut, scale, ctx.is_silu, ctx.is_tf32 = inputs
     ctx.save_for_backward(x, output[1], flat, lengths, keys, cut, scale)
+    ctx.set_materialize_grads(False)  # the nodes are kept, not used: no zeros for their gradient
 
 
 def _differentiate(ctx, gradient, _) -> tuple:
@@ -169,7 +156,7 @@ fused_reduce.register_autograd(_differentiate, setup_context=_remember)
 def _(info, in_dims, *inputs):
     """A mapped axis joins the members' axis."""
     tensors = [
-        _merged(value, axis, info.batch_size) if isinstance(value, Tensor) else value
+        merged(value, axis, info.batch_size) if isinstance(value, Tensor) else value
         for value, axis in zip(inputs, in_dims, strict=True)
     ]
     root, nodes = fused_reduce(*tensors)
@@ -177,7 +164,7 @@ def _(info, in_dims, *inputs):
     return (root.unflatten(0, split), nodes.unflatten(0, split)), (0, 0)
 
 
-def _merged(value: Tensor, axis: int | None, size: int) -> Tensor:
+def merged(value: Tensor, axis: int | None, size: int) -> Tensor:
     """[size, members, ...] as [size * members, ...]; what is not mapped is the same for all."""
     value = value.expand(size, *value.shape) if axis is None else value.movedim(axis, 0)
     return value.flatten(0, 1)

@@ -8,7 +8,8 @@ import torch
 import triton
 from torch import Tensor
 
-from ldru.kernels.fused import Drop, is_interpreted
+from ldru.kernels.fused import Drop
+from ldru.kernels.support import is_interpreted
 
 
 @dataclass(frozen=True)

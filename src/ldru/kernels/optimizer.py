@@ -1,81 +1,118 @@
-"""A fleet's optimiser step in two kernels: centring and norms, then the update.
+"""A fleet's optimiser step in three kernels: sums, centring and norms, then the update.
 
-The plain code it must agree with is `ldru.training.optimizer` and `Parameters.gradient`.
+The plain code it must agree with is `ldru.training.optimizer`. A tensor is seen as averages of
+terms (`Layout.averages`) and cut into pieces of AVERAGES x TERMS, one program each, because a
+program that walks through all terms of an average waits for memory at every step.
 """
+
+import math
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-AVERAGES = 32  # per program of the first kernel
-TERMS = 64  # of each average at a time
-BLOCK = 1024  # numbers per program of the second kernel
+AVERAGES = 128  # of a piece
+TERMS = 32
+BLOCK = 1024  # numbers per program of the update
+FIELDS = tl.constexpr(9)
+LOG_BETA_1 = tl.constexpr(math.log(0.9))
+LOG_BETA_2 = tl.constexpr(math.log(0.999))
+
+
+@triton.jit
+def _piece(
+    gradient_ptr, parameters_ptr, pieces_ptr, sizes_ptr, l2, total, tensors,
+    AVERAGES: tl.constexpr, TERMS: tl.constexpr,
+):  # fmt: skip
+    """The gradient of a piece with L2, where it lies, what of it the member has, and its tensor's
+    averages and terms of this member."""
+    member = tl.program_id(1).to(tl.int64)
+    piece = pieces_ptr + tl.program_id(0) * FIELDS
+    begin = tl.load(piece)
+    tensor = tl.load(piece + 1)
+    average = tl.load(piece + 2) + tl.arange(0, AVERAGES)
+    term = tl.load(piece + 3) + tl.arange(0, TERMS)
+    average_stride = tl.load(piece + 4)
+    term_stride = tl.load(piece + 5)
+    size = sizes_ptr + (member * tensors + tensor) * 2
+    own_averages = tl.load(size)
+    own_terms = tl.load(size + 1)
+    place = term[:, None] * term_stride + average[None, :] * average_stride
+    place += member * total + begin
+    own = (term < own_terms)[:, None] & (average < own_averages)[None, :]
+    gradient = tl.load(gradient_ptr + place, mask=own, other=0.0)
+    gradient += l2 * tl.load(parameters_ptr + place, mask=own, other=0.0)
+    return gradient, place, own, average, own_averages, own_terms
+
+
+@triton.jit
+def sum_kernel(
+    gradient_ptr, parameters_ptr, sums_ptr, pieces_ptr, sizes_ptr, l2, total, tensors, sums_size,
+    AVERAGES: tl.constexpr, TERMS: tl.constexpr,
+):  # fmt: skip
+    """Sums over the terms of each piece to sums [M, ...]. Grid (pieces, M)."""
+    member = tl.program_id(1).to(tl.int64)
+    gradient, _, _, average, own_averages, _ = _piece(
+        gradient_ptr, parameters_ptr, pieces_ptr, sizes_ptr, l2, total, tensors, AVERAGES, TERMS
+    )
+    place = tl.load(pieces_ptr + tl.program_id(0) * FIELDS + 8)
+    sums = sums_ptr + member * sums_size + place + average
+    tl.store(sums, tl.sum(gradient, axis=0), mask=average < own_averages)
 
 
 @triton.jit
 def centre_kernel(
-    gradient_ptr, parameters_ptr, norms_ptr, pieces_ptr, sizes_ptr, l2, total, tensors,
-    AVERAGES: tl.constexpr, TERMS: tl.constexpr,
+    gradient_ptr, parameters_ptr, sums_ptr, norms_ptr, pieces_ptr, sizes_ptr, l2, total, tensors,
+    sums_size,
+    AVERAGES: tl.constexpr, TERMS: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
     """Add L2 to the gradient and centre it, in place; sums of squares to norms [M, pieces].
 
-    A piece is up to AVERAGES averages of one tensor: its place, the tensor's number, the first
-    average, then how many averages and terms the tensor has, their strides, and whether to centre.
-    sizes [M, tensors, 2] says how many averages and terms belong to each member. Grid (pieces, M).
+    A piece's fields: where its tensor begins, the tensor's number, the first average, the first
+    term, strides of averages and terms, how many chunks of terms to add up for the mean (0: not
+    centred), how far apart their sums lie, and where its own go. sizes [M, tensors, 2] says how
+    many averages and terms each member has. Grid (pieces, M).
     """
     member = tl.program_id(1).to(tl.int64)
-    piece = pieces_ptr + tl.program_id(0) * 8
-    begin = tl.load(piece)
-    tensor = tl.load(piece + 1)
-    average = tl.load(piece + 2) + tl.arange(0, AVERAGES)
-    terms = tl.load(piece + 4)
-    average_stride = tl.load(piece + 5)
-    term_stride = tl.load(piece + 6)
-    is_centred = tl.load(piece + 7)
-    size = sizes_ptr + (member * tensors + tensor) * 2
-    own_averages = tl.load(size)
-    own_terms = tl.load(size + 1)
-    gradient_ptr += member * total + begin
-    parameters_ptr += member * total + begin
-
-    total_sum = tl.zeros((AVERAGES,), dtype=tl.float32)
-    for start in range(0, terms, TERMS):
-        term = start + tl.arange(0, TERMS)
-        place = term[:, None] * term_stride + average[None, :] * average_stride
-        own = (term < own_terms)[:, None] & (average < own_averages)[None, :]
-        gradient = tl.load(gradient_ptr + place, mask=own, other=0.0)
-        gradient += l2 * tl.load(parameters_ptr + place, mask=own, other=0.0)
-        total_sum += tl.sum(gradient, axis=0)
-    mean = tl.where(is_centred != 0, total_sum / own_terms, 0.0)
-
-    squares = tl.zeros((AVERAGES,), dtype=tl.float32)
-    for start in range(0, terms, TERMS):
-        term = start + tl.arange(0, TERMS)
-        place = term[:, None] * term_stride + average[None, :] * average_stride
-        own = (term < own_terms)[:, None] & (average < own_averages)[None, :]
-        gradient = tl.load(gradient_ptr + place, mask=own, other=0.0)
-        gradient += l2 * tl.load(parameters_ptr + place, mask=own, other=0.0)
+    gradient, place, own, average, own_averages, own_terms = _piece(
+        gradient_ptr, parameters_ptr, pieces_ptr, sizes_ptr, l2, total, tensors, AVERAGES, TERMS
+    )
+    piece = pieces_ptr + tl.program_id(0) * FIELDS
+    chunks = tl.load(piece + 6)
+    if chunks > 0:
+        apart = tl.load(piece + 7)
+        first = tl.load(piece + 8) - tl.load(piece + 3) // TERMS * apart
+        chunk = tl.arange(0, CHUNKS)[:, None]
+        there = (chunk < chunks) & (average < own_averages)[None, :]
+        sums = sums_ptr + member * sums_size + first + chunk * apart + average[None, :]
+        mean = tl.sum(tl.load(sums, mask=there, other=0.0), axis=0) / own_terms
         gradient = tl.where(own, gradient - mean[None, :], 0.0)
-        squares += tl.sum(gradient * gradient, axis=0)
-        tl.store(gradient_ptr + place, gradient, mask=own)
-    tl.store(norms_ptr + member * tl.num_programs(0) + tl.program_id(0), tl.sum(squares, axis=0))
+    tl.store(gradient_ptr + place, gradient, mask=own)
+    squares = tl.sum(tl.sum(gradient * gradient, axis=1), axis=0)
+    tl.store(norms_ptr + member * tl.num_programs(0) + tl.program_id(0), squares)
 
 
 @triton.jit
 def update_kernel(
-    parameters_ptr, gradient_ptr, first_ptr, second_ptr, largest_ptr, norms_ptr, scalars_ptr,
+    parameters_ptr, gradient_ptr, first_ptr, second_ptr, largest_ptr, norms_ptr,
+    learning_rates_ptr, warmups_ptr, step_ptr,
     total, pieces, clip,
     IS_AMSGRAD: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Clip, then Adam or AMSGrad, in place. scalars [M, 2]: rate and second correction."""
+    """Clip, then Adam or AMSGrad, in place. Grid (blocks, M)."""
     member = tl.program_id(1).to(tl.int64)
     piece = tl.arange(0, PIECES)
     squares = tl.load(norms_ptr + member * pieces + piece, mask=piece < pieces, other=0.0)
     norm = tl.sqrt(tl.sum(squares, axis=0))
     factor = tl.where(norm < clip, 1.0, clip / norm)
-    rate = tl.load(scalars_ptr + 2 * member)
-    correction = tl.load(scalars_ptr + 2 * member + 1)
+    step = tl.load(step_ptr)
+    warmup = tl.load(warmups_ptr + member)
+    share = tl.where(warmup > 0, tl.minimum(step / tl.maximum(warmup, 1.0), 1.0), 1.0)
+    rate = 1e-8 + (tl.load(learning_rates_ptr + member) - 1e-8) * share
+    count = (step + 1).to(tl.float64)  # in float32, 1 - 0.999 would be right to four digits only
+    rate = (rate / (1.0 - tl.exp(count * LOG_BETA_1))).to(tl.float32)
+    correction = (1.0 / (1.0 - tl.exp(count * LOG_BETA_2))).to(tl.float32)
 
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = index < total
@@ -96,7 +133,7 @@ def update_kernel(
 
 
 class CentreTable:
-    """The tensors of a fleet cut into pieces for `centre_kernel`.
+    """The tensors of a fleet cut into pieces for `sum_kernel` and `centre_kernel`.
 
     tensors: place, (averages, stride), (terms, stride) and whether to centre, of each tensor.
     sizes: averages and terms that belong to each member [members, tensors, 2].
@@ -109,13 +146,26 @@ class CentreTable:
         *,
         device: torch.device,
     ) -> None:
-        rows = [
-            (begin, number, start, averages, terms, average_stride, term_stride, int(is_centred))
-            for number, (begin, (averages, average_stride), (terms, term_stride), is_centred) in (
-                enumerate(tensors)
-            )
-            for start in range(0, averages, AVERAGES)
-        ]
+        rows: list[tuple[int, ...]] = []
+        self.sums_size, self.most_chunks = 0, 1
+        for number, (
+            begin,
+            (averages, average_stride),
+            (terms, term_stride),
+            is_centred,
+        ) in enumerate(tensors):
+            chunks = triton.cdiv(terms, TERMS)
+            rows += [
+                (
+                    begin, number, average, chunk * TERMS, average_stride, term_stride,
+                    chunks * is_centred, averages, self.sums_size + chunk * averages,
+                )
+                for chunk in range(chunks)
+                for average in range(0, averages, AVERAGES)
+            ]  # fmt: skip
+            self.sums_size += chunks * averages
+            self.most_chunks = max(self.most_chunks, chunks)
+        self.is_centred = any(tensor[3] for tensor in tensors)
         self.pieces = torch.tensor(rows, dtype=torch.int32, device=device)
         self.sizes = sizes.to(device=device, dtype=torch.int32).contiguous()
 
@@ -123,25 +173,31 @@ class CentreTable:
 def centre(gradient: Tensor, parameters: Tensor, table: CentreTable, *, l2: float) -> Tensor:
     """L2 and centring in place: [members, parameters] -> sums of squares [members, pieces]."""
     members, total = gradient.shape
+    grid = (len(table.pieces), members)
     norms = gradient.new_empty(members, len(table.pieces))
-    centre_kernel[(len(table.pieces), members)](
-        gradient, parameters, norms, table.pieces, table.sizes, l2, total, table.sizes.shape[1],
-        AVERAGES=AVERAGES, TERMS=TERMS,
+    sums = gradient.new_empty(members, table.sums_size)
+    shared = (table.pieces, table.sizes, l2, total, table.sizes.shape[1], table.sums_size)
+    if table.is_centred:
+        sum_kernel[grid](
+            gradient, parameters, sums, *shared, AVERAGES=AVERAGES, TERMS=TERMS, num_warps=8
+        )
+    centre_kernel[grid](
+        gradient, parameters, sums, norms, *shared, AVERAGES=AVERAGES, TERMS=TERMS,
+        CHUNKS=triton.next_power_of_2(table.most_chunks), num_warps=8,
     )  # fmt: skip
     return norms
 
 
 def update(
-    parameters: Tensor, gradient: Tensor, state: dict[str, Tensor], norms: Tensor, scalars: Tensor,
-    *, clip: float,
+    parameters: Tensor, gradient: Tensor, state: dict[str, Tensor], norms: Tensor,
+    learning_rates: Tensor, warmups: Tensor, step: Tensor, *, clip: float,
 ) -> None:  # fmt: skip
-    """One step in place; scalars [members, 2] are the rate over the first moment's correction, and
-    the inverse of the second moment's."""
+    """One step in place; learning_rates and warmups [members, 1], step []."""
     members, total = parameters.shape
     is_amsgrad = "largest_moment" in state
     update_kernel[(triton.cdiv(total, BLOCK), members)](
         parameters, gradient, state["first_moment"], state["second_moment"],
-        state["largest_moment"] if is_amsgrad else gradient, norms, scalars,
-        total, norms.shape[1], clip,
+        state["largest_moment"] if is_amsgrad else gradient, norms,
+        learning_rates, warmups, step, total, norms.shape[1], clip,
         IS_AMSGRAD=is_amsgrad, PIECES=triton.next_power_of_2(norms.shape[1]), BLOCK=BLOCK,
     )  # fmt: skip

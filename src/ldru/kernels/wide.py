@@ -34,6 +34,7 @@ from ldru.kernels.elements import (
     load_pair,
     load_vector,
     norm_input_gradient,
+    prepare_matrices_kernel,
     round_tf32,
     row_state,
     standardised,
@@ -422,81 +423,110 @@ def weight_gradient_tiles(dim: int, outputs: int, inputs: int) -> int:
     )
 
 
-class Scratch:
-    """Room for one slice of a level, and the sums of the weight gradients.
+class Forward:
+    """Goes up through levels."""
+
+    def __init__(self, x: Tensor, flat: Tensor, settings: Settings) -> None:
+        self.weights, _ = _prepared(flat, x.shape[-1], settings, is_backward=False)
+        self.scratch = Scratch(x, settings, width=FORWARD_WIDTH)
+
+    def level(self, level: Level, y: Tensor) -> None:
+        """One level, product by product: fills y [M, B, ceil(n / 2), d]."""
+        dim, scratch = level.x.shape[-1], self.scratch
+        for part in level.slices(scratch.rows):
+            own = self.weights[part.members]
+            vectors = own[:, MATRICES * dim**2 :]
+            _Products(part.level, scratch, vectors).forward(own)
+            where = y[part.members, part.words]
+            lower = part.level
+            norm_forward_kernel[_norm_grid(lower)](
+                lower.x, where, scratch.array, vectors, lower.lengths_pointer,
+                *lower.drop_pointers,
+                lower.rows, lower.nodes, lower.number, lower.x.stride(0), where.stride(0),
+                lower.rows * scratch.width, vectors.stride(0), lower.lengths_stride,
+                lower.drop_stride,
+                SCRATCH_WIDTH=scratch.width, DIM=dim, PAD=triton.next_power_of_2(dim),
+                ROWS=NORM_ROWS, **lower.options, num_warps=4,
+            )  # fmt: skip
+
+
+class Backward:
+    """Goes back through levels; every slice adds its weight gradients at once.
 
     partial: sums over parts of the rows [M, slots, parameters].
     """
 
-    def __init__(self, x: Tensor, settings: Settings, *, is_backward: bool) -> None:
+    def __init__(self, x: Tensor, flat: Tensor, settings: Settings, gradient: Tensor) -> None:
+        members, dim = len(x), x.shape[-1]
+        self.weights, self.transposed = _prepared(flat, dim, settings, is_backward=True)
+        self.scratch = Scratch(x, settings, width=BACKWARD_WIDTH)
+        slots = slot_count(members, weight_gradient_tiles(dim, *WEIGHT_TILE))
+        self.partial = x.new_zeros(members, slots, num_parameters(dim))
+
+    def level(self, level: Level, dy: Tensor, dx: Tensor) -> None:
+        """Go back through one level: fills dx."""
+        dim, scratch = level.x.shape[-1], self.scratch
+        for part in level.slices(scratch.rows):
+            own, lower = self.weights[part.members], part.level
+            vectors = own[:, MATRICES * dim**2 :]
+            dy_part, dx_part = dy[part.members, part.words], dx[part.members, part.words]
+            products = _Products(lower, scratch, vectors, dy_part, dx_part)
+            products.forward(own)
+            norm_backward_kernel[_norm_grid(lower)](
+                dy_part, scratch.array, vectors, lower.lengths_pointer, *lower.drop_pointers,
+                lower.rows, lower.nodes, lower.number, dy_part.stride(0),
+                lower.rows * scratch.width, vectors.stride(0), lower.lengths_stride,
+                lower.drop_stride,
+                SCRATCH_WIDTH=scratch.width, DIM=dim, PAD=triton.next_power_of_2(dim),
+                ROWS=NORM_ROWS, **lower.options, num_warps=4,
+            )  # fmt: skip
+            products.backward(self.transposed[part.members])
+            partial = self.partial[part.members]
+            tiles = weight_gradient_tiles(dim, *WEIGHT_TILE)
+            weight_gradient_kernel[(tiles, partial.shape[1], len(lower.x))](
+                lower.x, scratch.array, partial, lower.lengths_pointer,
+                lower.rows, lower.nodes, lower.x.stride(0), lower.rows * scratch.width,
+                lower.lengths_stride,
+                DIM=dim, **scratch.settings.arithmetic, HAS_LENGTHS=lower.lengths is not None,
+                OUTPUTS=WEIGHT_TILE[0], INPUTS=WEIGHT_TILE[1], ROWS=WEIGHT.rows,
+                num_warps=WEIGHT.warps, num_stages=WEIGHT.stages,
+            )  # fmt: skip
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+class Scratch:
+    """Room for one slice of a level; width: numbers of a row, in units of d."""
+
+    def __init__(self, x: Tensor, settings: Settings, *, width: int) -> None:
         members, batch, nodes, dim = x.shape
         self.settings = settings
-        self.width = (BACKWARD_WIDTH if is_backward else FORWARD_WIDTH) * dim
+        self.width = width * dim
         parents = (nodes + 1) // 2
         total = members * batch * parents
         # A sixteenth of the rows for memory's sake, but enough to occupy the processors.
         self.rows = min(total, max(min(max(total // 16, 4096), 65536), parents))
         self.array = x.new_empty(self.rows * self.width)
-        if is_backward:
-            slots = slot_count(members, weight_gradient_tiles(dim, *WEIGHT_TILE))
-            self.partial = x.new_zeros(members, slots, num_parameters(dim))
-
-    def flush(self) -> None:
-        """Nothing waits: every slice adds its gradients at once."""
 
 
-def level_forward(
-    level: Level, y: Tensor, weights: Tensor, settings: Settings, scratch: Scratch
-) -> None:
-    """One level, product by product: fills y [M, B, ceil(n / 2), d]."""
-    dim = level.x.shape[-1]
-    for part in level.slices(scratch.rows):
-        own = weights[part.members]
-        vectors = own[:, MATRICES * dim**2 :]
-        _Products(part.level, scratch, vectors).forward(own)
-        where = y[part.members, part.words]
-        lower = part.level
-        norm_forward_kernel[_norm_grid(lower)](
-            lower.x, where, scratch.array, vectors, lower.lengths_pointer, *lower.drop_pointers,
-            lower.rows, lower.nodes, lower.number, lower.x.stride(0), where.stride(0),
-            lower.rows * scratch.width, vectors.stride(0), lower.lengths_stride,
-            lower.drop_stride,
-            SCRATCH_WIDTH=scratch.width, DIM=dim, PAD=triton.next_power_of_2(dim), ROWS=NORM_ROWS,
-            **lower.options, num_warps=4,
-        )  # fmt: skip
+def _prepared(
+    flat: Tensor, dim: int, settings: Settings, *, is_backward: bool
+) -> tuple[Tensor, Tensor]:
+    """Weights with the matrices rounded for the matrix units, and the same matrices transposed.
 
-
-def level_backward(
-    level: Level, dy: Tensor, dx: Tensor, weights: Tensor, transposed: Tensor, scratch: Scratch
-) -> None:
-    """Go back through one level: fills dx, and adds to the scratch's weight gradients."""
-    dim = level.x.shape[-1]
-    for part in level.slices(scratch.rows):
-        own, lower = weights[part.members], part.level
-        vectors = own[:, MATRICES * dim**2 :]
-        dy_part, dx_part = dy[part.members, part.words], dx[part.members, part.words]
-        products = _Products(lower, scratch, vectors, dy_part, dx_part)
-        products.forward(own)
-        norm_backward_kernel[_norm_grid(lower)](
-            dy_part, scratch.array, vectors, lower.lengths_pointer, *lower.drop_pointers,
-            lower.rows, lower.nodes, lower.number, dy_part.stride(0),
-            lower.rows * scratch.width, vectors.stride(0), lower.lengths_stride,
-            lower.drop_stride,
-            SCRATCH_WIDTH=scratch.width, DIM=dim, PAD=triton.next_power_of_2(dim), ROWS=NORM_ROWS,
-            **lower.options, num_warps=4,
-        )  # fmt: skip
-        products.backward(transposed[part.members])
-        partial = scratch.partial[part.members]
-        weight_gradient_kernel[
-            (weight_gradient_tiles(dim, *WEIGHT_TILE), partial.shape[1], len(lower.x))
-        ](
-            lower.x, scratch.array, partial, lower.lengths_pointer,
-            lower.rows, lower.nodes, lower.x.stride(0), lower.rows * scratch.width,
-            lower.lengths_stride,
-            DIM=dim, **scratch.settings.arithmetic, HAS_LENGTHS=lower.lengths is not None,
-            OUTPUTS=WEIGHT_TILE[0], INPUTS=WEIGHT_TILE[1], ROWS=WEIGHT.rows,
-            num_warps=WEIGHT.warps, num_stages=WEIGHT.stages,
-        )  # fmt: skip
+    The second only for the backward pass: there each matrix is multiplied from the other side.
+    """
+    if not (settings.is_rounding or is_backward):
+        return flat, flat
+    weights = flat.new_empty(flat.shape) if settings.is_rounding else flat
+    transposed = flat.new_empty(len(flat), MATRICES * dim**2) if is_backward else flat
+    tile = 32 if dim % 32 == 0 else 16
+    prepare_matrices_kernel[(MATRICES * (dim // tile) ** 2 + 1, len(flat))](
+        flat, weights, transposed,
+        DIM=dim, TILE=tile, ROUND=settings.is_rounding, TRANSPOSE=is_backward, num_warps=tile // 8,
+    )  # fmt: skip
+    return weights, transposed
 
 
 class _Products:

@@ -1,11 +1,8 @@
 """The same optimiser in two kernels, for fleets on a GPU."""
 
-import importlib.util
-
-import torch
 from torch import Tensor
 
-from ldru.kernels.fused import is_interpreted
+from ldru.kernels import support
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout
 
@@ -24,18 +21,22 @@ class FusedOptimizer(Optimizer):
         from ldru.kernels import optimizer
 
         norms = optimizer.centre(gradient, parameters, self._table, l2=self.sizes.l2)
-        scalars = self.sizes.scalars(step)
-        optimizer.update(parameters, gradient, self.state, norms, scalars, clip=self.sizes.clip)
+        optimizer.update(
+            parameters,
+            gradient,
+            self.state,
+            norms,
+            self.sizes.learning_rate,
+            self.sizes.warmup_steps,
+            step,
+            clip=self.sizes.clip,
+        )
 
 
 def why_not(layout: Layout, like: Tensor) -> str | None:
     """Why the kernels cannot take a fleet's steps; None when they can."""
-    if not (like.is_cuda or is_interpreted()):
-        return f"the parameters are on the {like.device.type}"
-    if like.dtype != torch.float32:
-        return f"the kernels compute in float32, not {str(like.dtype).removeprefix('torch.')}"
-    if importlib.util.find_spec("triton") is None:
-        return "triton is not installed"
+    if reason := support.why_not(like.device, like.dtype):
+        return reason
     if layout.has_padding_inside:
         return "a tensor of more than two axes is padded"
     return None

@@ -79,20 +79,20 @@ class Layout:
     ) -> tuple[list[tuple[int, tuple[int, int], tuple[int, int], bool]], Tensor]:
         """Every tensor as averages of terms, as `CentreTable` wants them.
 
-        A linear layer [outputs, inputs] has an average per input; any other tensor one per entry
-        of its first axis, and a vector's averages have a single term.
+        A linear layer [outputs, inputs] has an average per input, any other tensor one per entry
+        of its first axis; a vector is the terms of one average, which is not taken.
         """
         tensors, sizes = [], []
         for name, (begin, _, shape) in self.places.items():
             axes = self._axes[name]
             first, rest = shape[0], shape[1:].numel()
-            by_column = axes == (1,)
-            if by_column:
-                tensors.append((begin, (rest, 1), (first, rest), centralise))
-            else:
-                tensors.append((begin, (first, rest), (rest, 1), centralise and bool(axes)))
             own = [(shapes[name][0], shapes[name][1:].numel()) for shapes in self.member_shapes]
-            sizes.append([pair[::-1] if by_column else pair for pair in own])
+            if axes and axes != (1,):
+                tensors.append((begin, (first, rest), (rest, 1), centralise))
+                sizes.append(own)
+            else:
+                tensors.append((begin, (rest, 1), (first, rest), centralise and bool(axes)))
+                sizes.append([pair[::-1] for pair in own])
         return tensors, torch.tensor(sizes).transpose(0, 1)
 
     @property

@@ -1,0 +1,31 @@
+"""Where Triton kernels can run at all."""
+
+import importlib.util
+import os
+from functools import lru_cache
+
+import torch
+
+
+def why_not(device: torch.device, dtype: torch.dtype = torch.float32) -> str | None:
+    """Why no kernel can run on a device with numbers of a type; None when they can."""
+    if not (device.type == "cuda" or is_interpreted()):
+        return f"the input is on the {device.type}"
+    if dtype != torch.float32:
+        return f"the kernels compute in float32, not {str(dtype).removeprefix('torch.')}"
+    if not _has_triton():
+        return "triton is not installed"
+    return None
+
+
+def is_interpreted() -> bool:
+    """Whether the kernels may run on a CPU, in Triton's interpreter: for tests, for it is slow.
+
+    Triton wants TRITON_INTERPRET=1 before it is imported.
+    """
+    return os.environ.get("LDRU_INTERPRET_KERNELS") == "1"
+
+
+@lru_cache(maxsize=1)
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
