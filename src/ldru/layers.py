@@ -13,7 +13,6 @@ from torch.nn import functional
 from ldru.errors import unknown_name
 from ldru.randomness import bits
 
-SMALL_VOCABULARY = 64
 PLACES = 2**24
 """How many elements of a row one call of dropout can tell apart."""
 
@@ -54,45 +53,6 @@ class IdentityLinear(Linear):
     def reset_parameters(self, generator: Generator | None = None) -> None:
         nn.init.eye_(self.weight)
         nn.init.zeros_(self.bias)
-
-
-class Embedding(nn.Embedding):
-    """Token embedding; normal of deviation 0.02.
-
-    On a GPU the gradient of a small vocabulary is a matrix product: PyTorch's own sorts the tokens
-    and adds in an order that differs from run to run.
-    """
-
-    def reset_parameters(self, generator: Generator | None = None) -> None:
-        nn.init.normal_(self.weight, std=0.02, generator=generator)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        if self.weight.is_cuda and self.num_embeddings <= SMALL_VOCABULARY:
-            return LookUp.apply(self.weight, tokens)
-        return super().forward(tokens)
-
-
-class LookUp(torch.autograd.Function):
-    """Rows of a matrix by number, with a gradient that is the same bits every time."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(weight: Tensor, tokens: Tensor) -> Tensor:
-        return weight[tokens]
-
-    @staticmethod
-    def setup_context(ctx, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # type: ignore[no-untyped-def]
-        weight, tokens = inputs
-        ctx.save_for_backward(tokens)
-        ctx.num_rows = weight.shape[0]
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
-        (tokens,) = ctx.saved_tensors
-        rows = torch.arange(ctx.num_rows, device=tokens.device)[:, None]
-        is_row = (rows == tokens.flatten()).to(gradient.dtype)
-        return is_row @ gradient.flatten(0, -2), None
 
 
 class Dropout(nn.Module):
@@ -143,8 +103,8 @@ def drawn(make: Callable[[], nn.Module], generator: Generator) -> nn.Module:
     with torch.random.fork_rng(devices=[]):  # making layers draws too: leave no trace of that
         module = make()
     for part in module.modules():
-        if isinstance(part, Linear | Embedding):
-            part.reset_parameters(generator)
+        if isinstance(part, Linear | nn.Embedding):
+            part.reset_parameters(generator)  # type: ignore[call-arg]
         elif isinstance(part, nn.LayerNorm):
             part.reset_parameters()
     return module

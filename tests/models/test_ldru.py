@@ -2,7 +2,6 @@ import io
 
 import pytest
 import torch
-from torch.nn import functional
 
 import ldru
 from ldru.layers import Dropout
@@ -163,22 +162,6 @@ def test_keyed_dropout_is_the_stated_function():
     assert (layer(torch.ones(4, 500, 50)) == 0).double().mean().item() == pytest.approx(
         0.25, abs=0.01
     )
-
-
-def test_look_up_is_the_embedding_and_maps_over_members():
-    from ldru.layers import LookUp
-
-    weight = torch.randn(3, 5, 4, dtype=torch.double, requires_grad=True)
-    tokens = torch.randint(0, 5, (3, 6, 7))
-    scale = torch.randn(3, 6, 7, 4, dtype=torch.double)
-    found = torch.func.vmap(LookUp.apply)(weight, tokens)
-    expected = torch.stack(
-        [functional.embedding(t, w) for t, w in zip(tokens, weight, strict=True)]
-    )
-    assert torch.equal(found, expected)
-    for value in (found, expected):
-        value.grad_of = torch.autograd.grad((value * scale).sum(), weight)[0]
-    torch.testing.assert_close(found.grad_of, expected.grad_of)
 
 
 def test_compiles_without_a_graph_break():

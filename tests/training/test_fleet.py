@@ -10,7 +10,6 @@ from scipy import stats
 import ldru
 from ldru.errors import LdruError
 from ldru.layers import Dropout
-from ldru.randomness import Stream
 from ldru.training.fleet import Fleet, Member, training_lengths
 from ldru.training.spec import TrainSpec
 
@@ -50,8 +49,8 @@ def test_data_and_masks_are_bit_equal_alone_and_in_a_fleet():
         alone = Fleet([member(kind)])
         step_many(alone, 3)
         for length in (1, 8, 10):
-            ours = alone.draw(alone._key(Stream.TOKENS), batch_size=12, length=length)
-            theirs = together.draw(together._key(Stream.TOKENS), batch_size=12, length=length)
+            ours = alone.draw(length)
+            theirs = together.draw(length)
             width = ours.tokens.shape[-1]
             assert torch.equal(ours.tokens[0], theirs.tokens[index, :, :width])
             assert torch.equal(ours.labels[0], theirs.labels[index])

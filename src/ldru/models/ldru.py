@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ldru.errors import LdruError
-from ldru.layers import Dropout, Embedding, Linear, activation_named
+from ldru.layers import Dropout, Linear, activation_named
 from ldru.models.backends import check_backend, reduce
+from ldru.models.embedding import Embedding
 from ldru.operators import build_operator
 from ldru.tree import Finish, Level, check_lengths, fill, tree_levels
 

@@ -124,24 +124,28 @@ class Task:
         """The words that a key names: [..., 2] -> [..., batch, length], [..., batch]."""
         length = self.word_length(length)
         tables = _tables(self.machine, key.device)
+        parts = [
+            draw_share(share, tables, fold(key, index), count=count, length=length)
+            for index, (share, count) in enumerate(self.shares(batch_size, length, split))
+        ]
+        return Batch(
+            tokens=torch.cat([tokens for tokens, _ in parts], dim=-2),
+            labels=torch.cat([labels for _, labels in parts], dim=-1),
+        )
+
+    def shares(self, batch_size: int, length: int, split: Split) -> list[tuple[Share, int]]:
+        """What a batch of words of one length is made of, and how many words of each."""
         shares = [share for share in getattr(self, split) if share.walk.is_possible(length)]
         if batch_size < len(shares):
             raise LdruError(
                 f"task {self.name!r} draws {len(shares)} classes in equal shares and needs as many "
                 f"words at once, got {batch_size}"
             )
-        counts = [
-            (batch_size * (i + 1)) // len(shares) - (batch_size * i) // len(shares)
-            for i in range(len(shares))
+        ends = [(batch_size * (i + 1)) // len(shares) for i in range(len(shares))]
+        return [
+            (share, end - begin)
+            for share, begin, end in zip(shares, [0, *ends], ends, strict=False)
         ]
-        parts = [
-            draw_share(share, tables, fold(key, index), count=count, length=length)
-            for index, (share, count) in enumerate(zip(shares, counts, strict=True))
-        ]
-        return Batch(
-            tokens=torch.cat([tokens for tokens, _ in parts], dim=-2),
-            labels=torch.cat([labels for _, labels in parts], dim=-1),
-        )
 
 
 @lru_cache(maxsize=256)

@@ -159,11 +159,12 @@ def _normal(key: Tensor, length: int, count: int) -> Tensor:
 
     Quantiles from a table, not a formula: floating-point functions differ between devices.
     """
-    return _quantiles(key.device)[words(key, (length, count)) >> 16]
+    return quantiles(key.device)[words(key, (length, count)) >> 16]
 
 
 @lru_cache(maxsize=8)
-def _quantiles(device: torch.device) -> Tensor:
+def quantiles(device: torch.device) -> Tensor:
+    """Of the standard normal distribution, in units of 2**-24: [NOISE_LEVELS]."""
     middle = (torch.arange(NOISE_LEVELS, dtype=torch.float64) + 0.5) / NOISE_LEVELS
     return (torch.special.ndtri(middle) * 2**24).round().to(torch.int64).to(device)
 

@@ -7,7 +7,6 @@ of a step depends on the step alone, because the members share it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +15,13 @@ from torch.func import functional_call, vmap
 from ldru.errors import LdruError
 from ldru.layers import Dropout, drawn
 from ldru.randomness import Stream, below, fold, seed_key
-from ldru.tasks import Split, Task
+from ldru.tasks import Task
 from ldru.training.fused_optimizer import make_optimizer
+from ldru.training.fused_sampling import make_sampler
+from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
+from ldru.training.sampling import FleetBatch
 from ldru.training.spec import TrainSpec, products_in
 
 SCORED_TOKENS = {"cpu": 2**16, "cuda": 2**22}
@@ -59,17 +61,6 @@ class Member:
         return model
 
 
-class FleetBatch(NamedTuple):
-    """Words for every member: tokens [members, batch, length], labels [members, batch].
-
-    lengths: [members, batch] where members' words differ in length, else None.
-    """
-
-    tokens: Tensor
-    labels: Tensor
-    lengths: Tensor | None
-
-
 class Fleet:
     """Members with their parameters, ready to step."""
 
@@ -93,17 +84,17 @@ class Fleet:
         self.parameters = Parameters(layout, layout.matrix(states, dtype=self.dtype))
         self.optimizer = self._make_optimizer()
         self.step_number = torch.zeros((), dtype=torch.int64, device=self.device)
-        self._keys = seed_key([member.seed for member in members], device=self.device)
+        self.sampler = make_sampler(
+            [member.task for member in members],
+            [member.seed for member in members],
+            device=self.device,
+        )
         self._dropout_rates = self._stack_rates(models)
         self._classes = torch.tensor([m.task.num_classes for m in members], device=self.device)
-        self._groups = _groups(members, device=self.device)
-        self._word_lengths: dict[int, Tensor] = {}
 
     def step(self, length: int) -> Tensor:
         """One training step on words of (up to) that length: the losses before it [members]."""
-        batch = self.draw(
-            self._key(Stream.TOKENS), batch_size=self.settings.batch_size, length=length
-        )
+        batch = self.draw(length)
         with products_in(self.settings.precision, device=self.device):
             losses = self.losses(batch)
             gradients = torch.autograd.grad(
@@ -114,41 +105,29 @@ class Fleet:
         self.step_number += 1
         return losses.detach()
 
-    def draw(
-        self, keys: Tensor, *, batch_size: int, length: int, split: Split = "train"
-    ) -> FleetBatch:
-        """Words of every member's own task: keys [members, 2]."""
-        word_lengths = [member.task.word_length(length) for member in self.members]
-        longest = max(word_lengths)
-        shape = (len(self.members), batch_size)
-        tokens = torch.zeros(*shape, longest, dtype=torch.int64, device=self.device)
-        labels = torch.zeros(shape, dtype=torch.int64, device=self.device)
-        for task, rows in self._groups:
-            batch = task.draw(keys[rows], batch_size=batch_size, length=length, split=split)
-            tokens[rows, :, : batch.tokens.shape[-1]] = batch.tokens
-            labels[rows] = batch.labels
-        if min(word_lengths) == longest:
-            return FleetBatch(tokens, labels, None)
-        if length not in self._word_lengths:  # kept: a captured step cannot copy from the host
-            self._word_lengths[length] = torch.tensor(word_lengths, device=self.device)
-        return FleetBatch(tokens, labels, self._word_lengths[length][:, None].expand(shape))
+    def draw(self, length: int) -> FleetBatch:
+        """The words of the next step."""
+        return self.sampler.words(
+            Stream.TOKENS, self.step_number, batch_size=self.settings.batch_size, length=length
+        )
 
     def losses(self, batch: FleetBatch) -> Tensor:
         """Cross entropy of every member in training mode [members]."""
         scores = self._scores(batch.tokens, batch.lengths, is_training=True)
-        return _cross_entropy(scores, batch.labels).mean(dim=1)
+        return cross_entropy(scores, batch.labels, self._classes)
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Loss and accuracy on each member's validation words: [members], [members]."""
-        batch = self.draw(
-            fold(self._keys, Stream.VALIDATION),
+        batch = self.sampler.words(
+            Stream.VALIDATION,
+            None,
             batch_size=self.settings.validation_words,
             length=self.settings.validation_length,
             split="test",
         )
         with products_in(self.settings.precision, device=self.device):
             scores = self.scores(batch.tokens, batch.lengths)
-        loss = _cross_entropy(scores, batch.labels).mean(dim=1)
+        loss = cross_entropy(scores, batch.labels, self._classes)
         return loss, (scores.argmax(dim=-1) == batch.labels).to(self.dtype).mean(dim=1)
 
     @torch.no_grad()
@@ -164,7 +143,7 @@ class Fleet:
             )
             for begin in range(0, tokens.shape[1], rows)
         ]
-        return torch.cat(parts, dim=1)
+        return within_classes(torch.cat(parts, dim=1), self._classes)
 
     def select(self, indices: Sequence[int]) -> "Fleet":
         """A fleet of some of the members, as they are now."""
@@ -216,13 +195,7 @@ class Fleet:
         else:
             axes = (0, 0, 0, None if lengths is None else 0)
             scores = vmap(call, in_dims=axes)(self.parameters.views, buffers, tokens, lengths)
-        classes = torch.arange(scores.shape[-1], device=self.device)
-        is_class = classes < self._classes[:, None, None]
-        return scores.masked_fill(~is_class, -torch.inf)
-
-    def _key(self, stream: Stream) -> Tensor:
-        """Every member's key for this step: [members, 2]."""
-        return fold(fold(self._keys, stream), self.step_number)
+        return scores
 
     def _stack_rates(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
         """The dropout rates of all members, by buffer name."""
@@ -238,14 +211,14 @@ class Fleet:
 
     def _dropout_buffers(self, batch_size: int) -> dict[str, Tensor]:
         """This step's buffers of every dropout layer; each row of each layer has its own key."""
-        key = self._key(Stream.DROPOUT)
-        rows = torch.arange(batch_size, device=self.device)
         layers = [n for n, module in self.skeleton.named_modules() if isinstance(module, Dropout)]
-        keys = {
-            f"{name}.keys": fold(fold(key, number)[:, None], rows)
-            for number, name in enumerate(layers)
-        }
-        return {**keys, **self._dropout_rates}
+        if not layers:
+            return {}
+        keys = self.sampler.row_keys(
+            self.step_number, num_layers=len(layers), batch_size=batch_size
+        )
+        named = {f"{name}.keys": rows for name, rows in zip(layers, keys, strict=True)}
+        return {**named, **self._dropout_rates}
 
     def _make_optimizer(self) -> Optimizer:
         def column(values: list[float]) -> Tensor:
@@ -266,19 +239,6 @@ def training_lengths(begin: int, end: int, *, max_length: int) -> list[int]:
     """The word lengths of steps begin..end - 1: uniform on 1..max_length, the same for everyone."""
     keys = fold(fold(seed_key(0), Stream.LENGTH)[None], torch.arange(begin, end))
     return (1 + below(keys, max_length, (1,))).flatten().tolist()
-
-
-def _cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
-    """Of every word: [members, batch, classes], [members, batch] -> [members, batch]."""
-    return -scores.log_softmax(dim=-1).gather(-1, labels[..., None])[..., 0]
-
-
-def _groups(members: Sequence[Member], *, device: torch.device) -> list[tuple[Task, Tensor]]:
-    """Members that draw from the same task."""
-    rows: dict[object, list[int]] = {}
-    for index, member in enumerate(members):
-        rows.setdefault(member.task.spec, []).append(index)
-    return [(members[group[0]].task, torch.tensor(group, device=device)) for group in rows.values()]
 
 
 def _check_alike(members: Sequence[Member]) -> None:

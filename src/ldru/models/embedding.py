@@ -1,0 +1,63 @@
+"""Token embeddings."""
+
+import torch
+from torch import Generator, Tensor, nn
+
+from ldru.kernels import support
+from ldru.kernels.fused import merged
+
+SMALL_VOCABULARY = 64
+
+
+class Embedding(nn.Embedding):
+    """Token embedding; normal of deviation 0.02.
+
+    On a GPU a small vocabulary goes through kernels of our own: the gradient of PyTorch's sorts the
+    tokens, and adds in an order that differs from run to run.
+    """
+
+    def reset_parameters(self, generator: Generator | None = None) -> None:
+        nn.init.normal_(self.weight, std=0.02, generator=generator)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        if not self._can_fuse():
+            return super().forward(tokens)
+        rows = LookUp.apply(self.weight[None], tokens.flatten()[None]).squeeze(0)
+        return rows.unflatten(0, tokens.shape)
+
+    def _can_fuse(self) -> bool:
+        return (
+            self.num_embeddings <= SMALL_VOCABULARY
+            and support.why_not(self.weight.device, self.weight.dtype) is None
+            and not torch.compiler.is_compiling()  # it makes kernels of its own
+        )
+
+
+class LookUp(torch.autograd.Function):
+    """Rows by number of each member: [members, vocabulary, dim], [members, count] -> [..., dim]."""
+
+    @staticmethod
+    def forward(weight: Tensor, tokens: Tensor) -> Tensor:
+        from ldru.kernels.look_up import look_up
+
+        return look_up(weight, tokens)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        weight, tokens = inputs
+        ctx.save_for_backward(tokens)
+        ctx.vocabulary = weight.shape[1]
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.look_up import look_up_gradient
+
+        (tokens,) = ctx.saved_tensors
+        return look_up_gradient(gradient, tokens, vocabulary=ctx.vocabulary), None
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, weight: Tensor, tokens: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        """A mapped axis joins the members' axis."""
+        size = info.batch_size
+        rows = LookUp.apply(merged(weight, in_dims[0], size), merged(tokens, in_dims[1], size))
+        return rows.unflatten(0, (size, -1)), 0

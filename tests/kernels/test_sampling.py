@@ -1,0 +1,47 @@
+"""The kernels' words and keys against the plain ones: the same bits."""
+
+import pytest
+import torch
+
+import ldru
+from ldru.randomness import Stream
+from ldru.training.fused_sampling import FusedSampler
+from ldru.training.sampling import Sampler
+
+pytest.importorskip("triton")
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+NAMES = ["modular_arithmetic", "cycle_navigation", "dyck_3", "tomita_3", "tomita_6", "tomita_7"]
+if torch.cuda.is_available():  # the interpreter is slow
+    NAMES = list(ldru.TASKS)
+ENDS_IN_ZERO = ldru.MooreMachine(
+    alphabet=("0", "1", "2"), delta=((1, 0, 2), (1, 0, 2), (2, 2, 2)), output=(0, 1, 0), start=0
+)
+TASKS = [*map(ldru.task, NAMES), ldru.task(machine=ENDS_IN_ZERO)]
+
+
+def samplers(tasks):
+    seeds = range(len(tasks))
+    return [kind(tasks, seeds, device=DEVICE) for kind in (Sampler, FusedSampler)]
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("length", [1, 2, 9])
+def test_every_task_draws_the_same_words(length, split):
+    plain, fused = samplers(TASKS)
+    step = torch.tensor(2**33 + 5, device=DEVICE)
+    for stream, at in ((Stream.TOKENS, step), (Stream.VALIDATION, None)):
+        wants = plain.words(stream, at, batch_size=10, length=length, split=split)
+        got = fused.words(stream, at, batch_size=10, length=length, split=split)
+        assert torch.equal(got.tokens, wants.tokens)
+        assert torch.equal(got.labels, wants.labels)
+        assert (got.lengths is None) == (wants.lengths is None)
+        if got.lengths is not None:
+            assert torch.equal(got.lengths, wants.lengths)
+
+
+def test_random_layers_get_the_same_keys():
+    plain, fused = samplers(TASKS[:3])
+    step = torch.tensor(77, device=DEVICE)
+    wants = plain.row_keys(step, num_layers=4, batch_size=300)
+    assert torch.equal(fused.row_keys(step, num_layers=4, batch_size=300), wants)
+    assert wants.unique(dim=2).shape == wants.shape
