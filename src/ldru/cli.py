@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import ldru
 from ldru.config import Json
 from ldru.errors import LdruError, MissingExtraError, unknown_name
-from ldru.evaluation import Evaluation, parse_lengths
+from ldru.evaluation import Evaluation, LengthResult, parse_lengths
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
+from ldru.experiments.evaluating import evaluate_runs, together
 from ldru.experiments.figures import (
+    BENCHMARK_FIGURES,
     accuracy_figure,
-    benchmark_figure,
     check_figure_path,
     monoid_figure,
     save_figure,
@@ -193,9 +194,10 @@ class Train:
                 observers=[bar, *trackers],
             )
         results: list[Json] = []
-        for run in (run for by_seed in runs.values() for run in by_seed.values()):
+        trained = [run for by_seed in runs.values() for run in by_seed.values()]
+        evaluations = evaluated(trained, lengths, words=self.words, seed=0)
+        for run, evaluation in zip(trained, evaluations, strict=True):
             assert run.folder is not None
-            evaluation = evaluated(run, lengths, words=self.words, seed=0)
             results.append(show_evaluation(run, evaluation, as_json=self.json))
             draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
         if self.json:
@@ -231,7 +233,7 @@ class Eval:
         plot = self.plot or self.run / name
         check_figure_path(plot)
         run = open_run(self.run, device=self.device)
-        evaluation = evaluated(run, lengths, words=self.words, seed=check_seed(self.seed))
+        (evaluation,) = evaluated([run], lengths, words=self.words, seed=check_seed(self.seed))
         result = show_evaluation(run, evaluation, as_json=self.json)
         if self.json:
             print(json.dumps(result))
@@ -350,7 +352,7 @@ class Bench:
         rows = benches[self.name](device=find_device(self.device), **small)
         data = {"machine": machine(), "rows": rows}
         write_text(numbers, json.dumps(data, indent=1) + "\n")
-        save_figure(benchmark_figure(self.name, rows), self.out / f"{self.name}.png")
+        save_figure(BENCHMARK_FIGURES[self.name](rows), self.out / f"{self.name}.png")
         shown = [{k: f"{v:.3g}" if isinstance(v, float) else v for k, v in r.items()} for r in rows]
         keys = list(dict.fromkeys(key for row in shown for key in row))
         table = [{key: row.get(key) for key in keys} for row in shown]
@@ -406,20 +408,37 @@ def check_words(words: int) -> None:
         raise LdruError(f"--words must be at least 1, got {words}")
 
 
-def evaluated(run: Run, lengths: Sequence[int], *, words: int, seed: int) -> Evaluation:
-    """An evaluation with a progress bar on standard error, kept in the record for seed 0."""
-    known = run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
-    missing = [n for n in lengths if n not in known or known[n].words != words]
-    fresh = {}
-    if missing:
-        with counting(f"evaluating {run.spec.name}", total=len(missing)) as advance:
-            evaluation = run.evaluation(
-                missing, words=words, seed=seed, on_length=lambda _: advance()
-            )
-        fresh = evaluation.by_length
-        if seed == 0:
-            run.with_evaluation(evaluation)
-    return Evaluation(by_length={n: fresh[n] if n in fresh else known[n] for n in lengths})
+def evaluated(
+    runs: Sequence[Run], lengths: Sequence[int], *, words: int, seed: int
+) -> list[Evaluation]:
+    """Evaluations with a progress bar on standard error, kept in the records for seed 0.
+
+    What a record holds already is not computed again.
+    """
+    known = [
+        run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
+        for run in runs
+    ]
+    missing: dict[tuple[int, ...], list[int]] = {}
+    for index, results in enumerate(known):
+        lacks = tuple(n for n in lengths if n not in results or results[n].words != words)
+        missing.setdefault(lacks, []).append(index)
+    fresh: list[dict[int, LengthResult]] = [{} for _ in runs]
+    for lacks, indices in missing.items():
+        if not lacks:
+            continue
+        some = [runs[index] for index in indices]
+        name = some[0].spec.name if len(some) == 1 else f"{len(some)} runs"
+        with counting(f"evaluating {name}", total=len(lacks) * len(together(some))) as advance:
+            found = evaluate_runs(some, lacks, words=words, seed=seed, on_length=advance)
+        for index, evaluation in zip(indices, found, strict=True):
+            fresh[index] = evaluation.by_length
+            if seed == 0:
+                runs[index].with_evaluation(evaluation)
+    return [
+        Evaluation(by_length={n: new[n] if n in new else old[n] for n in lengths})
+        for new, old in zip(fresh, known, strict=True)
+    ]
 
 
 def draw(run: Run, evaluation: Evaluation, plot: Path, *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ldru.errors import LdruError
 from ldru.randomness import Stream, fold, seed_key
-from ldru.tasks import Task
+from ldru.tasks import Batch, Task
 
 CHUNK_TOKENS = 2**16
 """How many tokens are scored at once: bounds the memory, whatever the length."""
@@ -123,24 +123,29 @@ def evaluate(
     chosen = sorted(set(lengths))
     if not chosen:
         raise LdruError("no length was asked for")
-    key = fold(seed_key(seed, device=device), Stream.TEST)
     by_length = {}
     for length in chosen:
-        by_length[length] = _evaluate_length(score, task, fold(key, length), length, words)
+        batch = draw_test_words(task, length, words=words, seed=seed, device=device)
+        rows = max(1, CHUNK_TOKENS // length)
+        answers = torch.cat([score(part).argmax(dim=-1) for part in batch.tokens.split(rows)])
+        by_length[length] = count_answers(answers, batch.labels, task.num_classes)
         if on_length is not None:
             on_length(length)
     return Evaluation(by_length=by_length)
 
 
-def _evaluate_length(
-    score: Score, task: Task, key: Tensor, length: int, words: int
-) -> LengthResult:
-    batch = task.draw(key, batch_size=words, length=length, split="test")
-    rows = max(1, CHUNK_TOKENS // length)
-    predicted = torch.cat([score(part).argmax(dim=-1) for part in batch.tokens.split(rows)])
-    is_correct = predicted == batch.labels
-    seen = torch.bincount(batch.labels, minlength=task.num_classes).tolist()
-    right = torch.bincount(batch.labels[is_correct], minlength=task.num_classes).tolist()
+def draw_test_words(
+    task: Task, length: int, *, words: int, seed: int, device: torch.device | str
+) -> Batch:
+    """The test words of a length."""
+    key = fold(fold(seed_key(seed, device=device), Stream.TEST), length)
+    return task.draw(key, batch_size=words, length=length, split="test")
+
+
+def count_answers(answers: Tensor, labels: Tensor, num_classes: int) -> LengthResult:
+    """Answers against labels, both [batch]."""
+    seen = torch.bincount(labels, minlength=num_classes).tolist()
+    right = torch.bincount(labels[answers == labels], minlength=num_classes).tolist()
     present = [label for label, count in enumerate(seen) if count]
     return LengthResult(
         words_by_class={label: seen[label] for label in present},

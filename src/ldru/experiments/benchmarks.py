@@ -27,18 +27,20 @@ def machine() -> dict[str, Json]:
     return {"gpu": gpu, "cpu": platform.machine(), "torch": torch.__version__}
 
 
-def seconds_per_call(call: Callable[[], object], *, calls: int, device: torch.device) -> float:
-    """The median of three times of `calls` calls, after one to warm up."""
+def seconds_per_call(
+    call: Callable[[], object], *, calls: int, device: torch.device, times: int = 3
+) -> float:
+    """The median of some times of `calls` calls, after one to warm up."""
     call()
-    times = []
-    for _ in range(3):
+    seconds = []
+    for _ in range(times):
         _wait(device)
         begin = time.perf_counter()
         for _ in range(calls):
             call()
         _wait(device)
-        times.append((time.perf_counter() - begin) / calls)
-    return statistics.median(times)
+        seconds.append((time.perf_counter() - begin) / calls)
+    return statistics.median(seconds)
 
 
 def bench_fleet(
@@ -120,6 +122,7 @@ def _nodes(length: int) -> int:
 
 # ---- scaling with length ----
 
+LENGTHS = tuple(2**power for power in range(2, 17))
 LONGEST = {"rnn": 4096, "lstm": 4096, "transformer": 8192}
 """cuDNN refuses longer recurrences, and attention's square would fill the time of a benchmark."""
 
@@ -188,13 +191,14 @@ def scaling_models(size: str) -> dict[str, Timed]:
 def bench_scaling(
     *,
     sizes: Sequence[str] = ("small", "medium", "large"),
-    lengths: Sequence[int] = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048),
+    lengths: Sequence[int] = LENGTHS,
     batch_size: int = 32,
     passes: int = 128,
     device: torch.device,
 ) -> list[dict[str, Json]]:
     """Forward and backward of one model by length: time, words a second, peak memory, GFLOP.
 
+    passes: how many are timed; fewer, but at least 8, where they would take more than a second.
     The operations are counted, not measured: two for a multiplication, three times forward's.
     A model that runs out of memory at a length is left out from there on; see also `LONGEST`.
     """
@@ -238,9 +242,12 @@ def _time_pass(
         _wait(device)
         peak = torch.cuda.max_memory_allocated(device) - before
     call = _captured(one_pass) if device.type == "cuda" else one_pass
-    seconds = seconds_per_call(call, calls=passes, device=device)
+    once = seconds_per_call(call, calls=1, device=device)
+    passes = min(passes, max(8, int(1 / once)))
+    seconds = seconds_per_call(call, calls=passes, device=device, times=1)
     return {
         "ms": 1e3 * seconds,
+        "passes": passes,
         "words_per_second": len(tokens) / seconds,
         "peak_mib": peak / 2**20,
     }

@@ -61,32 +61,52 @@ def monoid_figure(monoid: Monoid, *, title: str) -> "Figure":
     return figure
 
 
-def benchmark_figure(name: str, rows: Sequence[Mapping[str, Json]]) -> "Figure":
-    """Milliseconds of a benchmark: by members for fleets, by length for scaling."""
+def fleet_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
+    """Milliseconds of a training step by the members of the fleet."""
     figure = _new_figure(width=8, height=4)
     axes = figure.subplots()
     curves: dict[str, dict[float, float]] = {}
     for row in rows:
-        if name == "fleet":
-            for kind in ("fused", "plain"):
-                if f"{kind}_ms" in row:
-                    curve = curves.setdefault(f"{kind}, length {row['lengths']}", {})
-                    curve[_number(row["members"])] = _number(row[f"{kind}_ms"])
-        else:
-            curve = curves.setdefault(f"{row['model']}, {row['size']}", {})
-            curve[_number(row["length"])] = _number(row["ms"])
+        for kind in ("fused", "plain"):
+            if f"{kind}_ms" in row:
+                curve = curves.setdefault(f"{kind}, length {row['lengths']}", {})
+                curve[_number(row["members"])] = _number(row[f"{kind}_ms"])
     for label, curve in curves.items():
         axes.plot(list(curve), list(curve.values()), marker="o", ms=3, lw=1, label=label)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="members of the fleet" if name == "fleet" else "length of the words",
-        ylabel="milliseconds",
-        title="one training step" if name == "fleet" else "forward and backward, 32 words",
-    )
+    axes.set(xscale="log", yscale="log", xlabel="members of the fleet", ylabel="milliseconds")
+    axes.set_title("one training step")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize=7, ncols=2)
     return figure
+
+
+def scaling_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
+    """Time and peak memory by the length of words, a column for each size."""
+    sizes = list(dict.fromkeys(str(row["size"]) for row in rows))
+    models = list(dict.fromkeys(str(row["model"]) for row in rows))
+    figure = _new_figure(width=4 * len(sizes) + 1, height=6)
+    grid = figure.subplots(2, len(sizes), squeeze=False, sharex=True, sharey="row")
+    for column, size in enumerate(sizes):
+        for axes, field in ((grid[0, column], "ms"), (grid[1, column], "peak_mib")):
+            for model in models:
+                curve = {
+                    _number(row["length"]): _number(row[field])
+                    for row in rows
+                    if (row["size"], row["model"]) == (size, model)
+                }
+                axes.plot(list(curve), list(curve.values()), marker="o", ms=3, lw=1, label=model)
+            axes.set(xscale="log")
+            axes.grid(alpha=0.3)
+        grid[0, column].set_title(size)
+        grid[1, column].set_xlabel("length of the words")
+    grid[0, 0].set(ylabel="milliseconds", yscale="log")
+    is_measured = any(_number(row["peak_mib"]) for row in rows)  # on a CPU it is not
+    grid[1, 0].set(ylabel="peak memory, MiB", yscale="log" if is_measured else "linear")
+    grid[0, 0].legend(fontsize=7)
+    return figure
+
+
+BENCHMARK_FIGURES = {"fleet": fleet_figure, "scaling": scaling_figure}
 
 
 def _number(value: Json) -> float:

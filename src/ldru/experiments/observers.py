@@ -106,11 +106,11 @@ def make_trackers(names: Sequence[str], *, folder: Path) -> list[Observer]:
 
 
 @contextmanager
-def counting(description: str, *, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error; calling what it gives moves it by one."""
+def counting(description: str, *, total: int) -> Iterator[Callable[..., None]]:
+    """A bar on standard error; calling what it gives, with whatever, moves it by one."""
     with _progress() as progress:
         bar = progress.add_task(description, total=total)
-        yield lambda: progress.advance(bar)
+        yield lambda *_: progress.advance(bar)
 
 
 def _progress(*columns: "ProgressColumn") -> "Progress":

@@ -1,0 +1,102 @@
+"""Evaluate several runs at once: on a GPU, models of one architecture answer as a fleet."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import torch
+
+from ldru.config import digest, to_json
+from ldru.evaluation import Evaluation, LengthResult, count_answers, draw_test_words
+from ldru.experiments.run import Run
+from ldru.experiments.spec import RunSpec
+from ldru.training.fleet import Fleet, Member
+from ldru.training.spec import products_in
+
+
+def evaluate_runs(
+    runs: Sequence[Run],
+    lengths: Iterable[int],
+    *,
+    words: int = 512,
+    seed: int = 0,
+    on_length: Callable[[int], None] | None = None,
+) -> list[Evaluation]:
+    """Counts by length of every run, as `Run.evaluation` gives them one by one.
+
+    on_length: called with each length, once for every group of `together`.
+    """
+    chosen = sorted(set(lengths))
+    evaluations: dict[int, Evaluation] = {}
+    for group in together(runs):
+        if len(group) == 1:
+            found = [runs[group[0]].evaluation(chosen, words=words, seed=seed, on_length=on_length)]
+        else:
+            some = [runs[index] for index in group]
+            found = _evaluate_fleet(some, chosen, words=words, seed=seed, on_length=on_length)
+        evaluations.update(zip(group, found, strict=True))
+    return [evaluations[index] for index in range(len(runs))]
+
+
+def together(runs: Sequence[Run]) -> list[list[int]]:
+    """Which runs answer together: on a GPU those that could have trained as one fleet."""
+    groups: dict[str, list[int]] = {}
+    for index, run in enumerate(runs):
+        is_shared = next(run.model.parameters()).is_cuda
+        key = _architecture(run.spec) if is_shared else str(index)
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
+
+
+def _architecture(spec: RunSpec) -> str:
+    """What members of a fleet share."""
+    train = replace(spec.train, steps=None, learning_rate=None)
+    model = {key: value for key, value in to_json(spec.model).items() if key != "dropout"}
+    return digest({"kind": type(spec.model).__name__, "model": model, "train": to_json(train)})
+
+
+@torch.no_grad()
+def _evaluate_fleet(
+    runs: Sequence[Run],
+    lengths: Sequence[int],
+    *,
+    words: int,
+    seed: int,
+    on_length: Callable[[int], None] | None,
+) -> list[Evaluation]:
+    """Runs of one architecture on one device; runs of one task see the same words."""
+    device = next(runs[0].model.parameters()).device
+    members = [
+        Member(
+            name=str(index),
+            task=run.task,
+            build=run.spec.model.build,
+            seed=run.spec.seed,
+            settings=run.spec.train,
+            initial=run.model.state_dict(),
+        )
+        for index, run in enumerate(runs)
+    ]
+    fleet = Fleet(members, device=device)
+    by_length: list[dict[int, LengthResult]] = [{} for _ in runs]
+    with products_in(runs[0].spec.train.precision, device=device):
+        for length in lengths:
+            batches = {
+                run.task.spec: draw_test_words(
+                    run.task, length, words=words, seed=seed, device=device
+                )
+                for run in {run.task.spec: run for run in runs}.values()
+            }
+            own = [batches[run.task.spec] for run in runs]
+            sizes = [batch.tokens.shape[1] for batch in own]
+            tokens = torch.zeros(len(runs), words, max(sizes), dtype=torch.int64, device=device)
+            for row, batch in zip(tokens, own, strict=True):
+                row[:, : batch.tokens.shape[1]] = batch.tokens
+            word_lengths = None
+            if min(sizes) < max(sizes):
+                word_lengths = torch.tensor(sizes, device=device)[:, None].expand(-1, words)
+            predicted = fleet.scores(tokens, word_lengths).argmax(dim=-1)
+            for run, results, answers, batch in zip(runs, by_length, predicted, own, strict=True):
+                results[length] = count_answers(answers, batch.labels, run.task.num_classes)
+            if on_length is not None:
+                on_length(length)
+    return [Evaluation(by_length=results) for results in by_length]
