@@ -80,7 +80,7 @@ def test_lists(capsys):
     assert code == 0
     assert {row["task"]: row["monoid"] for row in json.loads(out)}["dyck_6"] == 141
     assert "dyck_12" in call(capsys, "tasks")[1]
-    assert json.loads(call(capsys, "models", "--json")[1])[0]["parameters"] == 129_282
+    assert json.loads(call(capsys, "models", "--json")[1])[0]["parameters"] == 128_386
 
 
 def test_monoid(capsys, tmp_path):

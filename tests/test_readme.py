@@ -1,18 +1,36 @@
-"""Every Python example of the README runs, with fewer steps."""
+"""Every Python example of the README and of the pages under docs/ runs, with fewer steps."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+from ldru.models import MODELS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+EXAMPLES = {
+    f"{path.name} {number}": example
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for number, example in enumerate(
+        re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+    )
+}
 
 
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_example_runs(number):
-    shorter = EXAMPLES[number].replace("steps=2_000", "steps=4")
-    exec(compile(shorter, f"README example {number}", "exec"), {})
+@pytest.fixture
+def known_models():
+    """Leave no model behind that an example registers."""
+    before = dict(MODELS)
+    yield
+    MODELS.clear()
+    MODELS.update(before)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_runs(name, known_models):
+    shorter = re.sub(r"steps=[\d_]+", "steps=4", EXAMPLES[name])
+    exec(compile(shorter, name, "exec"), {"__name__": "example"})
 
 
 def test_the_two_commands_are_on_the_first_screen():

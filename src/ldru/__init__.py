@@ -9,7 +9,7 @@ from ldru.errors import LdruError
 from ldru.evaluation import Evaluation, evaluate
 from ldru.experiments.run import Run, load
 from ldru.experiments.training import train, train_many
-from ldru.models import LDRU, MODELS, LDRUClassifier, LDRUSpec, build
+from ldru.models import LDRU, MODELS, LDRUClassifier, LDRUSpec, ModelSpec, build, register
 from ldru.operators import OPERATORS
 from ldru.tasks import TASKS, Batch, Task, task
 from ldru.training.spec import TrainSpec
@@ -25,6 +25,7 @@ __all__ = [
     "LDRUClassifier",
     "LDRUSpec",
     "LdruError",
+    "ModelSpec",
     "Monoid",
     "MooreMachine",
     "Run",
@@ -35,6 +36,7 @@ __all__ = [
     "from_regex",
     "load",
     "monoid",
+    "register",
     "task",
     "train",
     "train_many",

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import ldru
-from ldru.config import Json
+from ldru.config import Json, to_json
 from ldru.errors import LdruError, MissingExtraError, unknown_name
 from ldru.evaluation import Evaluation, LengthResult, parse_lengths
+from ldru.experiments.bench_models import bench_models
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
 from ldru.experiments.evaluating import evaluate_runs, together
 from ldru.experiments.figures import (
@@ -50,7 +51,6 @@ except ImportError as problem:
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-PAPER_SIZES = {"ldru": 160_000}
 LARGEST_PRINTED_MONOID = 30
 PREDICTED_TOKENS = 2**14
 LARGEST_PRINTED_CLASSES = 10
@@ -104,7 +104,7 @@ class Tasks:
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """List the models with their sizes at the paper's settings (16 symbols, 2 classes).
+    """List the models with their sizes at the paper's settings (2 symbols, 2 classes).
 
     Args:
         json: print JSON.
@@ -113,21 +113,20 @@ class Models:
     json: bool = False
 
     def __call__(self) -> None:
-        rows = []
-        for name in MODELS:
-            model = ldru.build(name, vocab_size=16, num_classes=2)
+        rows: list[dict[str, Json]] = []
+        for name, kind in MODELS.items():
+            model = ldru.build(name, vocab_size=2, num_classes=2)
             rows.append(
                 {
                     "model": name,
                     "parameters": sum(p.numel() for p in model.parameters()),
-                    "paper": PAPER_SIZES.get(name),
-                    "settings": str(model_spec(name)),
+                    "paper": kind.paper_parameters,
+                    "note": kind.note,
                 }
             )
-        note = (
-            "The paper's equations for ldru add up to our number; its printed total fits a model\n"
-            "with one more residual block on the leaves (--leaf-block)."
-        )
+            if self.json:
+                rows[-1]["settings"] = to_json(model_spec(name))
+        note = "`ldru train TASK --model MODEL --help` shows a model's settings."
         print_rows(rows, as_json=self.json, note=note)
 
 
@@ -325,7 +324,8 @@ class Bench:
     """Time things side by side; every ratio comes from one run.
 
     Args:
-        name: fleet (training steps of many models) or scaling (one model by length).
+        name: fleet (training steps of many LDRUs), scaling (one model by length) or models (a step
+            and a test word of every architecture).
         out: folder for the numbers and the figure; numbers already there are not overwritten.
         device: cpu or cuda; by default a GPU where there is one.
         quick: few and small cases, to see that it works.
@@ -342,6 +342,7 @@ class Bench:
         benches: dict[str, Callable[..., list[dict[str, Json]]]] = {
             "fleet": bench_fleet,
             "scaling": bench_scaling,
+            "models": bench_models,
         }
         if self.name not in benches:
             raise unknown_name("benchmark", self.name, benches)
@@ -362,6 +363,7 @@ class Bench:
 QUICK = {
     "fleet": {"members": (1, 2), "dim": 16, "batch_size": 8, "steps": 3},
     "scaling": {"sizes": ("small",), "lengths": (4, 8), "batch_size": 2, "passes": 2},
+    "models": {"names": ("ldru", "rnn"), "batch_size": 4, "words": 4, "steps": 2},
 }
 
 COMMANDS = {

@@ -1,16 +1,12 @@
-"""Layers with a stated initialisation, and dropout that a key can drive.
-
-PyTorch's own layers draw from the global generator and with another law than the paper's. These
-draw from the generator they are given, and from PyTorch's default one only when given none.
-"""
+"""Layers with the paper's initialisation, and layers whose randomness a key can drive."""
 
 from collections.abc import Callable
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.errors import unknown_name
+from ldru.errors import LdruError, unknown_name
 from ldru.randomness import bits
 
 PLACES = 2**24
@@ -33,44 +29,59 @@ def activation_named(name: str) -> Callable[[Tensor], Tensor]:
 class Linear(nn.Linear):
     """Linear layer; truncated normal of deviation 1/sqrt(inputs), zero bias."""
 
-    def reset_parameters(self, generator: Generator | None = None) -> None:
+    def reset_parameters(self) -> None:
         std = self.in_features**-0.5
-        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std, generator=generator)
-        nn.init.zeros_(self.bias)
+        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
 
 class GlorotLinear(Linear):
     """Linear layer; Glorot normal, zero bias."""
 
-    def reset_parameters(self, generator: Generator | None = None) -> None:
-        nn.init.xavier_normal_(self.weight, generator=generator)
+    def reset_parameters(self) -> None:
+        nn.init.xavier_normal_(self.weight)
         nn.init.zeros_(self.bias)
 
 
 class IdentityLinear(Linear):
     """Linear layer that starts as the identity map."""
 
-    def reset_parameters(self, generator: Generator | None = None) -> None:
+    def reset_parameters(self) -> None:
         nn.init.eye_(self.weight)
         nn.init.zeros_(self.bias)
 
 
-class Dropout(nn.Module):
-    """Dropout whose mask is a function of each row's key, a call number and a place in the row.
+class Keyed(nn.Module):
+    """A layer whose randomness in training is a function of one key per word: keys [batch, 2].
 
-    Without keys it draws from PyTorch's default generator, as `nn.Dropout` does. A fleet sets the
-    buffers `keys` [batch, 2], `cut` [] and `scale` [] of every member (see `rate_buffers`): then
-    the mask of a row is the same alone and in a fleet, however far the batch is padded.
+    A fleet sets `keys` at every step, so that a member draws the same alone and in a fleet.
+    Without keys, the layer draws from PyTorch's default generator.
     """
 
     keys: Tensor | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("keys", None, persistent=False)
+
+
+class Dropout(Keyed):
+    """Dropout whose mask is a function of each row's key, a call number and a place in the row.
+
+    A fleet also sets the buffers `cut` [] and `scale` [] (see `rate_buffers`), since its members
+    may differ in their rate. The mask of a row is the same however far the batch is padded.
+    """
+
     cut: Tensor | None
     scale: Tensor | None
 
     def __init__(self, *, rate: float) -> None:
         super().__init__()
+        if not 0 <= rate < 1:
+            raise LdruError(f"dropout must lie in [0, 1), got {rate}")
         self.rate = rate
-        for name in ("keys", "cut", "scale"):
+        for name in ("cut", "scale"):
             self.register_buffer(name, None, persistent=False)
 
     def rate_buffers(self, *, dtype: torch.dtype) -> dict[str, Tensor]:
@@ -98,13 +109,11 @@ class Dropout(nn.Module):
         return f"rate={self.rate}"
 
 
-def drawn(make: Callable[[], nn.Module], generator: Generator) -> nn.Module:
-    """A module of these layers with every weight drawn from one generator, in module order."""
-    with torch.random.fork_rng(devices=[]):  # making layers draws too: leave no trace of that
-        module = make()
-    for part in module.modules():
-        if isinstance(part, Linear | nn.Embedding):
-            part.reset_parameters(generator)  # type: ignore[call-arg]
-        elif isinstance(part, nn.LayerNorm):
-            part.reset_parameters()
-    return module
+def drawn(make: Callable[[], nn.Module], *, seed: int) -> nn.Module:
+    """A new module whose weights, and whatever else its making draws, depend on the seed alone.
+
+    PyTorch's default CPU generator is put back as it was.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return make()

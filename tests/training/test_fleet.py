@@ -54,7 +54,7 @@ def test_data_and_masks_are_bit_equal_alone_and_in_a_fleet():
             width = ours.tokens.shape[-1]
             assert torch.equal(ours.tokens[0], theirs.tokens[index, :, :width])
             assert torch.equal(ours.labels[0], theirs.labels[index])
-        ours, theirs = alone._dropout_buffers(12), together._dropout_buffers(12)
+        ours, theirs = alone._random_buffers(12), together._random_buffers(12)
         assert set(ours) == set(theirs)
         for name in ours:
             assert torch.equal(ours[name][0], theirs[name][index])

@@ -70,11 +70,9 @@ def bench_fleet(
         for mix, lengths in mixes.items():
             row: dict[str, Json] = {"members": count, "lengths": mix}
             for name, fleet in fleets.items():
-                row[f"{name}_ms"] = 1e3 * _time_steps(fleet, lengths, is_captured=True)
+                row[f"{name}_ms"] = 1e3 * time_steps(fleet, lengths, is_captured=True)
             if device.type == "cuda" and mix == "20":
-                row["eager_ms"] = 1e3 * _time_steps(
-                    fleets["plain"], lengths[:10], is_captured=False
-                )
+                row["eager_ms"] = 1e3 * time_steps(fleets["plain"], lengths[:10], is_captured=False)
             best = row[f"{next(iter(kinds))}_ms"]
             row["model_steps_per_second"] = 1e3 * count / best  # type: ignore[operator]
             if "fused" in kinds:
@@ -97,7 +95,7 @@ def _fleet(count: int, *, dim: int, batch_size: int, backend: str, device: torch
     return Fleet(members, device=device)
 
 
-def _time_steps(fleet: Fleet, lengths: Sequence[int], *, is_captured: bool) -> float:
+def time_steps(fleet: Fleet, lengths: Sequence[int], *, is_captured: bool) -> float:
     """Seconds a step over these lengths."""
     is_captured = is_captured and fleet.device.type == "cuda"
     step = CapturedSteps(fleet).step if is_captured else fleet.step

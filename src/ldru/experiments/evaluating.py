@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import torch
 
-from ldru.config import digest, to_json
 from ldru.evaluation import Evaluation, LengthResult, count_answers, draw_test_words
 from ldru.experiments.run import Run
 from ldru.experiments.spec import RunSpec
@@ -39,19 +38,22 @@ def evaluate_runs(
 
 def together(runs: Sequence[Run]) -> list[list[int]]:
     """Which runs answer together: on a GPU those that could have trained as one fleet."""
-    groups: dict[str, list[int]] = {}
+    groups: list[list[int]] = []
     for index, run in enumerate(runs):
-        is_shared = next(run.model.parameters()).is_cuda
-        key = _architecture(run.spec) if is_shared else str(index)
-        groups.setdefault(key, []).append(index)
-    return list(groups.values())
+        is_cuda = next(run.model.parameters()).is_cuda
+        mates = (group for group in groups if is_cuda and are_alike(runs[group[0]].spec, run.spec))
+        group = next(mates, None)
+        if group is None:
+            groups.append([index])
+        else:
+            group.append(index)
+    return groups
 
 
-def _architecture(spec: RunSpec) -> str:
-    """What members of a fleet share."""
-    train = replace(spec.train, steps=None, learning_rate=None)
-    model = {key: value for key, value in to_json(spec.model).items() if key != "dropout"}
-    return digest({"kind": type(spec.model).__name__, "model": model, "train": to_json(train)})
+def are_alike(first: RunSpec, second: RunSpec) -> bool:
+    """Whether two runs could be members of one fleet."""
+    ours, theirs = (replace(s.train, steps=None, learning_rate=None) for s in (first, second))
+    return first.model.is_like(second.model) and ours == theirs
 
 
 @torch.no_grad()

@@ -106,7 +106,21 @@ def scaling_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
     return figure
 
 
-BENCHMARK_FIGURES = {"fleet": fleet_figure, "scaling": scaling_figure}
+def models_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
+    """A training step and a test word of every model, in multiples of the LDRU's."""
+    figure = _new_figure(width=9, height=4)
+    labels = {"step_ratio": "training step, length 40", "word_ratio": "test word, length 500"}
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (field, title) in zip(panels, labels.items(), strict=True):
+        axes.barh([str(row["model"]) for row in rows], [_number(row[field]) for row in rows])
+        axes.axvline(1, color="black", lw=0.8)
+        axes.set(xscale="log", title=title, xlabel="time over the LDRU's")
+        axes.grid(alpha=0.3, axis="x")
+    panels[0].invert_yaxis()
+    return figure
+
+
+BENCHMARK_FIGURES = {"fleet": fleet_figure, "scaling": scaling_figure, "models": models_figure}
 
 
 def _number(value: Json) -> float:

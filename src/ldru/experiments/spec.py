@@ -65,7 +65,10 @@ class RunSpec:
             raise LdruError("the settings of the run need a model's settings and a whole seed")
         name = model.get("name")
         if name not in MODELS:
-            raise unknown_name("model", str(name), MODELS)
+            problem = unknown_name("model", str(name), MODELS)
+            raise LdruError(
+                f"{problem}; one of your own has to be registered first (ldru.register)"
+            )
         settings = {key: value for key, value in model.items() if key != "name"}
         init_from = data.get("init_from")
         return cls(

@@ -171,11 +171,11 @@ def _run_spec(
     task: Task, model: ModelSpec, settings: TrainSpec, seed: int, source: Run | None
 ) -> RunSpec:
     """The settings of one run, with the task's own values filled in."""
-    if model.dropout is None:
-        model = replace(model, dropout=task.recommended.dropout)
+    if settings.learning_rate is None and model.learning_rate is not None:
+        settings = replace(settings, learning_rate=model.learning_rate)
     return RunSpec(
         task=task.spec,
-        model=model,
+        model=model.resolved(dropout=task.recommended.dropout),
         train=settings.resolved(task),
         seed=seed,
         init_from=None if source is None else source.spec.digest,
@@ -187,7 +187,7 @@ def _member(spec: RunSpec, task: Task, source: Run | None) -> Member:
     if source is not None:
         sizes = (task.vocab_size, task.num_classes)
         theirs = (source.task.vocab_size, source.task.num_classes)
-        if replace(source.spec.model, dropout=spec.model.dropout) != spec.model or sizes != theirs:
+        if not source.spec.model.is_like(spec.model) or sizes != theirs:
             raise LdruError(
                 f"{source.spec.name} cannot be continued on {task.name!r}: it has the settings "
                 f"{source.spec.model} for {theirs[0]} symbols and {theirs[1]} classes, asked for "

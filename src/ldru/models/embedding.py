@@ -1,7 +1,7 @@
 """Token embeddings."""
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from ldru.kernels import support
 from ldru.kernels.fused import merged
@@ -16,8 +16,8 @@ class Embedding(nn.Embedding):
     tokens, and adds in an order that differs from run to run.
     """
 
-    def reset_parameters(self, generator: Generator | None = None) -> None:
-        nn.init.normal_(self.weight, std=0.02, generator=generator)
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, std=0.02)
 
     def forward(self, tokens: Tensor) -> Tensor:
         if not self._can_fuse():

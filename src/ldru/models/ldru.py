@@ -1,14 +1,17 @@
 """The Log-Depth Recurrent Unit: an encoder, and a classifier of token sequences on top of it."""
 
 import itertools
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 
 from ldru.errors import LdruError
 from ldru.layers import Dropout, Linear, activation_named
 from ldru.models.backends import check_backend, reduce
 from ldru.models.embedding import Embedding
+from ldru.models.spec import ModelSpec
+from ldru.models.words import check_sizes, check_words
 from ldru.operators import build_operator
 from ldru.tree import Finish, Level, check_lengths, fill, tree_levels
 
@@ -57,8 +60,6 @@ class LDRU(nn.Module):
         check_backend(backend)
         if dim < 1:
             raise LdruError(f"dim must be at least 1, got {dim}")
-        if not 0 <= dropout < 1:
-            raise LdruError(f"dropout must lie in [0, 1), got {dropout}")
         activation_named(activation)
         self.dim, self.backend = dim, backend
         if isinstance(operator, str):
@@ -108,10 +109,7 @@ class LDRUClassifier(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        if vocab_size < 1 or num_classes < 1:
-            raise LdruError(
-                f"vocab_size and num_classes must be at least 1, got {vocab_size}, {num_classes}"
-            )
+        check_sizes(vocab_size=vocab_size, num_classes=num_classes)
         self.vocab_size, self.num_classes = vocab_size, num_classes
         self.embedding = Embedding(vocab_size, dim)
         self.encoder = LDRU(
@@ -131,17 +129,52 @@ class LDRUClassifier(nn.Module):
 
         return_levels: also return every level of the tree, leaves first.
         """
-        if tokens.ndim != 2 or tokens.shape[1] == 0:
-            raise LdruError(
-                f"expected tokens [batch, length] with a length of at least 1, "
-                f"got {list(tokens.shape)}"
-            )
-        if lengths is not None:
-            check_lengths(lengths, batch=tokens.shape[0], length=tokens.shape[1])
-            places = torch.arange(tokens.shape[1], device=tokens.device)
-            tokens = torch.where(places < lengths[:, None], tokens, 0)
-        x = self.embedding(tokens)
+        x = self.embedding(check_words(tokens, lengths))
         if return_levels:
             root, levels = self.encoder(x, lengths, return_levels=True)
             return self.head(root), levels
         return self.head(self.encoder(x, lengths))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LDRUSpec(ModelSpec):
+    """Settings of the LDRU classifier; the defaults are the paper's for regular tasks.
+
+    Args:
+        dim: width of a state.
+        operator: mlp, grc, gated_sum, linear or element_sum.
+        dropout: rate after each level; by default the task's, 0.1 where it has none.
+        activation: relu or silu, in the residual block and the MLP operator's gates.
+        leaf_block: one more residual block on the embeddings.
+        backend: fused (Triton kernels), batched, reference, or auto for the fastest that can run.
+    """
+
+    paper_parameters: ClassVar[int] = 162_000
+    note: ClassVar[str] = "the paper's equations add up to ours; its total fits --leaf-block"
+
+    dim: int = 64
+    operator: str = "mlp"
+    dropout: float | None = None
+    activation: str = "relu"
+    leaf_block: bool = False
+    backend: str = "auto"
+
+    @classmethod
+    def listops(cls) -> "LDRUSpec":
+        """The paper's settings for ListOps."""
+        return cls(dim=256, dropout=0.05, activation="silu")
+
+    def build(self, *, vocab_size: int, num_classes: int) -> LDRUClassifier:
+        return LDRUClassifier(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            dim=self.dim,
+            operator=self.operator,
+            dropout=0.1 if self.dropout is None else self.dropout,
+            activation=self.activation,
+            leaf_block=self.leaf_block,
+            backend=self.backend,
+        )
+
+    def resolved(self, *, dropout: float) -> "LDRUSpec":
+        return replace(self, dropout=dropout) if self.dropout is None else self

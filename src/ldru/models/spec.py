@@ -1,80 +1,37 @@
-"""Settings of every architecture, and building a model from them."""
+"""What the settings of every architecture have in common."""
 
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from torch import Generator, nn
+from torch import nn
 
-from ldru.errors import unknown_name
-from ldru.layers import drawn
-from ldru.models.ldru import LDRUClassifier
+from ldru.config import to_json
 
 
 @dataclass(frozen=True, kw_only=True)
-class LDRUSpec:
-    """Settings of the LDRU classifier; the defaults are the paper's for regular tasks.
+class ModelSpec:
+    """Settings of an architecture: a frozen dataclass that can build its model.
 
-    Args:
-        dim: width of a state.
-        operator: mlp, grc, gated_sum, linear or element_sum.
-        dropout: rate after each level; by default the task's, 0.1 where it has none.
-        activation: relu or silu, in the residual block and the MLP operator's gates.
-        leaf_block: one more residual block on the embeddings.
-        backend: fused (Triton kernels), batched, reference, or auto for the fastest that can run.
+    learning_rate: the paper's for this architecture on regular tasks, where it is not the task's.
+    paper_parameters: the total that the paper prints.
+    note: why ours is another, where it is.
     """
 
-    dim: int = 64
-    operator: str = "mlp"
-    dropout: float | None = None
-    activation: str = "relu"
-    leaf_block: bool = False
-    backend: str = "auto"
+    learning_rate: ClassVar[float | None] = None
+    paper_parameters: ClassVar[int | None] = None
+    note: ClassVar[str] = ""
 
     def build(self, *, vocab_size: int, num_classes: int) -> nn.Module:
-        """A model of these settings."""
-        return LDRUClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            operator=self.operator,
-            dropout=0.1 if self.dropout is None else self.dropout,
-            activation=self.activation,
-            leaf_block=self.leaf_block,
-            backend=self.backend,
-        )
+        """A model of these settings: `model(tokens, lengths=None)` scores the classes."""
+        raise NotImplementedError
 
+    def is_like(self, other: "ModelSpec") -> bool:
+        """Whether both describe one architecture: all but dropout is the same."""
+        ours, theirs = to_json(self), to_json(other)
+        for settings in (ours, theirs):
+            settings.pop("dropout", None)
+        return type(self) is type(other) and ours == theirs
 
-ModelSpec = LDRUSpec
-"""Any architecture's settings."""
-
-MODELS: dict[str, type[ModelSpec]] = {"ldru": LDRUSpec}
-
-
-def model_spec(model: str | ModelSpec) -> ModelSpec:
-    """The settings of an architecture by name, or as given."""
-    if not isinstance(model, str):
-        return model
-    if model not in MODELS:
-        raise unknown_name("model", model, MODELS)
-    return MODELS[model]()
-
-
-def model_name(spec: ModelSpec) -> str:
-    """The name of the architecture that these settings belong to."""
-    return next(name for name, kind in MODELS.items() if isinstance(spec, kind))
-
-
-def build(
-    model: str | ModelSpec,
-    *,
-    vocab_size: int,
-    num_classes: int,
-    generator: Generator | None = None,
-) -> nn.Module:
-    """A model by name with the paper's settings, or by its own settings.
-
-    generator: a CPU generator to draw the weights from; None uses PyTorch's default one.
-    """
-    spec = model_spec(model)
-    if generator is None:
-        return spec.build(vocab_size=vocab_size, num_classes=num_classes)
-    return drawn(lambda: spec.build(vocab_size=vocab_size, num_classes=num_classes), generator)
+    def resolved(self, *, dropout: float) -> Self:
+        """The same with the task's dropout rate, where the architecture takes it from the task."""
+        return self

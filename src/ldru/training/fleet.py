@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from ldru.errors import LdruError
-from ldru.layers import Dropout, drawn
+from ldru.layers import Dropout, Keyed, drawn
 from ldru.randomness import Stream, below, fold, seed_key
 from ldru.tasks import Task
 from ldru.training.fused_optimizer import make_optimizer
@@ -54,8 +54,7 @@ class Member:
         """The untrained model in its own size: a function of the seed."""
         sizes = {"vocab_size": self.task.vocab_size, "num_classes": self.task.num_classes}
         word = int(fold(seed_key(self.seed), Stream.WEIGHTS)[0])
-        generator = torch.Generator().manual_seed(word % 2**32)
-        model = drawn(lambda: self.build(**sizes), generator)
+        model = drawn(lambda: self.build(**sizes), seed=word % 2**32)
         if self.initial is not None:
             model.load_state_dict(dict(self.initial))
         return model
@@ -183,7 +182,7 @@ class Fleet:
 
     def _scores(self, tokens: Tensor, lengths: Tensor | None, *, is_training: bool) -> Tensor:
         self.skeleton.train(is_training)
-        buffers = self._dropout_buffers(tokens.shape[1]) if is_training else {}
+        buffers = self._random_buffers(tokens.shape[1]) if is_training else {}
 
         def call(parameters: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None) -> Tensor:
             return functional_call(self.skeleton, (parameters, buffers), (tokens, lengths))
@@ -209,9 +208,9 @@ class Fleet:
                     stacked[f"{name}.{part}"] = column.to(self.device)
         return stacked
 
-    def _dropout_buffers(self, batch_size: int) -> dict[str, Tensor]:
-        """This step's buffers of every dropout layer; each row of each layer has its own key."""
-        layers = [n for n, module in self.skeleton.named_modules() if isinstance(module, Dropout)]
+    def _random_buffers(self, batch_size: int) -> dict[str, Tensor]:
+        """This step's buffers of every random layer; each row of each layer has its own key."""
+        layers = [n for n, module in self.skeleton.named_modules() if isinstance(module, Keyed)]
         if not layers:
             return {}
         keys = self.sampler.row_keys(

@@ -1,0 +1,68 @@
+"""What a training step and a test word of every architecture cost, beside the LDRU's."""
+
+from collections.abc import Sequence
+
+import torch
+
+from ldru.config import Json
+from ldru.experiments.benchmarks import seconds_per_call, time_steps
+from ldru.models import MODELS, model_spec
+from ldru.randomness import Stream
+from ldru.tasks import task
+from ldru.training.fleet import Fleet, Member
+from ldru.training.spec import TrainSpec, products_in
+
+TRAINED_LENGTH = 40
+TESTED_LENGTH = 500
+
+
+def bench_models(
+    *,
+    names: Sequence[str] = tuple(MODELS),
+    members: int = 3,
+    batch_size: int = 256,
+    words: int = 512,
+    steps: int = 20,
+    device: torch.device,
+) -> list[dict[str, Json]]:
+    """Steps of a fleet at length 40 and answers at length 500, at the paper's settings.
+
+    On a GPU the step is a captured graph. Times are of the whole fleet; the ratios are to the LDRU.
+    """
+    rows: list[dict[str, Json]] = []
+    for name in dict.fromkeys(["ldru", *names]):
+        fleet = _fleet(name, members, batch_size=batch_size, device=device)
+        step = time_steps(fleet, [TRAINED_LENGTH] * steps, is_captured=True)
+        answer = _time_answers(fleet, words=words)
+        rows.append({"model": name, "step_ms": 1e3 * step, "word_us": 1e6 * answer / words})
+        del fleet
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+    for row in rows:
+        for field in ("step_ms", "word_us"):
+            row[field.split("_")[0] + "_ratio"] = row[field] / rows[0][field]  # type: ignore
+    return rows
+
+
+def _fleet(name: str, count: int, *, batch_size: int, device: torch.device) -> Fleet:
+    parity = task("parity_check")
+    settings = TrainSpec(steps=100_000, batch_size=batch_size).resolved(parity)
+    spec = model_spec(name).resolved(dropout=parity.recommended.dropout)
+    members = [
+        Member(name=f"seed{seed}", task=parity, build=spec.build, seed=seed, settings=settings)
+        for seed in range(count)
+    ]
+    return Fleet(members, device=device)
+
+
+def _time_answers(fleet: Fleet, *, words: int) -> float:
+    """Seconds to answer so many test words of each member."""
+    batch = fleet.sampler.words(
+        Stream.TEST, None, batch_size=words, length=TESTED_LENGTH, split="test"
+    )
+
+    def answer() -> None:
+        with products_in(fleet.settings.precision, device=fleet.device):
+            fleet.scores(batch.tokens, batch.lengths)
+
+    return seconds_per_call(answer, calls=1, device=fleet.device)

@@ -1,0 +1,111 @@
+"""BBT-GRC: the gated recursive cell in a balanced binary tree."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ldru.layers import Dropout, Linear
+from ldru.models.embedding import Embedding
+from ldru.models.spec import ModelSpec
+from ldru.models.words import check_sizes, check_words
+from ldru.operators.grc import GRCOperator
+from ldru.tree import tree_reduce
+
+
+class GRCClassifier(nn.Module):
+    """Embed the tokens, reduce them to one state by a gated recursive cell, score the classes.
+
+    leaf = LayerNorm(W e + b)                                  e ~ N(0, 1)
+    scores = W2 gelu(W1 state + b1) + b2
+
+    A subclass says in which order the cell is applied.
+
+    dropout: rate on the embeddings and before both layers of the classifier.
+    """
+
+    def __init__(
+        self, *, vocab_size: int, num_classes: int, embedding_dim: int, dim: int, dropout: float
+    ) -> None:
+        super().__init__()
+        check_sizes(
+            vocab_size=vocab_size, num_classes=num_classes, embedding_dim=embedding_dim, dim=dim
+        )
+        self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
+        self.embedding = Embedding(vocab_size, embedding_dim)
+        nn.init.normal_(self.embedding.weight)
+        self.leaf = Linear(embedding_dim, dim)
+        self.leaf_norm = nn.LayerNorm(dim)
+        self.cell = GRCOperator(dim=dim)
+        self.hidden = Linear(dim, dim)
+        self.head = Linear(dim, num_classes)
+        self.dropout = Dropout(rate=dropout)
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes: [batch, length] -> [batch, classes]."""
+        tokens = check_words(tokens, lengths)
+        leaves = self.leaf_norm(self.leaf(self.dropout(self.embedding(tokens), 0)))
+        state = self.reduce(leaves, lengths)
+        state = functional.gelu(self.hidden(self.dropout(state, 1)))
+        return self.head(self.dropout(state, 2))
+
+    def reduce(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        """Reduce every word: [batch, length, dim] -> [batch, dim]."""
+        raise NotImplementedError
+
+
+class BBTGRCClassifier(GRCClassifier):
+    """Neighbours are combined in a balanced tree; an unpaired element rises unchanged."""
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        num_classes: int,
+        embedding_dim: int = 64,
+        dim: int = 96,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            embedding_dim=embedding_dim,
+            dim=dim,
+            dropout=dropout,
+        )
+
+    def reduce(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        return tree_reduce(self.cell, x, lengths)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BBTGRCSpec(ModelSpec):
+    """Settings of BBT-GRC; the defaults are the paper's for regular tasks.
+
+    Args:
+        embedding_dim: width of a token's embedding.
+        dim: width of a state.
+        dropout: rate on the embeddings and in the classifier. On regular tasks the paper lists
+            dropout for the LDRU alone.
+    """
+
+    paper_parameters: ClassVar[int] = 240_000
+
+    embedding_dim: int = 64
+    dim: int = 96
+    dropout: float = 0.0
+
+    @classmethod
+    def listops(cls) -> Self:
+        """The paper's settings for ListOps: the defaults of the published code."""
+        return cls(embedding_dim=128, dim=128, dropout=0.1)
+
+    def build(self, *, vocab_size: int, num_classes: int) -> BBTGRCClassifier:
+        return BBTGRCClassifier(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            embedding_dim=self.embedding_dim,
+            dim=self.dim,
+            dropout=self.dropout,
+        )

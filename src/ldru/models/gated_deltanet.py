@@ -1,0 +1,293 @@
+"""Gated DeltaNet: a matrix memory, corrected by the delta rule and faded by a gate."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ldru.layers import Linear
+from ldru.models.spec import ModelSpec
+from ldru.models.words import OneHotLinear, check_sizes, check_words, is_word
+
+CHUNK = 64
+"""How many places of a word are computed at once."""
+SMALL = 1e-6
+"""Keeps norms away from zero."""
+
+
+class CausalConvolution(nn.Module):
+    """Each channel by itself: y_t = sum_i w_i x_{t-i}, then SiLU; the weight is [width, dim]."""
+
+    def __init__(self, *, dim: int, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.weight = nn.Parameter(torch.empty(width, dim))
+        std = width**-0.5
+        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix with the places before: [batch, length, dim] -> [batch, length, dim]."""
+        length = x.shape[1]
+        padded = functional.pad(x, (0, 0, self.width - 1, 0))
+        begins = range(self.width - 1, -1, -1)
+        windows = [padded[:, begin : begin + length] for begin in begins]
+        return functional.silu(sum(w * x for w, x in zip(self.weight, windows, strict=True)))
+
+
+class DeltaMixer(nn.Module):
+    """Every head keeps a matrix S that maps keys to values (see `delta_rule`).
+
+    q, k, v = SiLU(conv(W x)), q and k of length 1
+    beta = 2 sigmoid(W_b x)                             up to 2: negative eigenvalues of the update
+    log alpha = -exp(a) softplus(W_a x + dt)
+    out = W_o (RMSNorm(S q) * SiLU(W_g x))              no layer has a bias
+    """
+
+    def __init__(
+        self, *, dim: int, num_heads: int, head_dim: int, value_expansion: int, conv_width: int
+    ) -> None:
+        super().__init__()
+        self.num_heads, self.head_dim = num_heads, head_dim
+        key_dim, value_dim = num_heads * head_dim, num_heads * head_dim * value_expansion
+        self.query = Linear(dim, key_dim, bias=False)
+        self.key = Linear(dim, key_dim, bias=False)
+        self.value = Linear(dim, value_dim, bias=False)
+        self.query_conv = CausalConvolution(dim=key_dim, width=conv_width)
+        self.key_conv = CausalConvolution(dim=key_dim, width=conv_width)
+        self.value_conv = CausalConvolution(dim=value_dim, width=conv_width)
+        self.strength = Linear(dim, num_heads, bias=False)
+        self.fading = Linear(dim, num_heads, bias=False)
+        self.fading_rate = nn.Parameter((16 * (1 - torch.rand(num_heads))).log())  # never log 0
+        self.fading_bias = nn.Parameter(_inverse_softplus(_log_uniform(num_heads, 1e-3, 0.1)))
+        self.norm = nn.RMSNorm(head_dim * value_expansion, eps=SMALL)
+        self.gate = Linear(dim, value_dim, bias=False)
+        self.out = Linear(value_dim, dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix the places of each word: [batch, length, dim] -> [batch, length, dim]."""
+        query = _normalised(self._heads(self.query_conv(self.query(x))))
+        key = _normalised(self._heads(self.key_conv(self.key(x))))
+        value = self._heads(self.value_conv(self.value(x)))
+        beta = 2 * self.strength(x).sigmoid().transpose(1, 2)  # [batch, heads, length]
+        rate = functional.softplus(self.fading(x) + self.fading_bias)
+        log_alpha = (-self.fading_rate.exp() * rate).transpose(1, 2)
+        read = delta_rule(query * self.head_dim**-0.5, key, value, beta, log_alpha)
+        gated = self.norm(read) * functional.silu(self._heads(self.gate(x)))
+        return self.out(gated.transpose(1, 2).flatten(start_dim=2))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        """[batch, length, dim] -> [batch, heads, length, head_dim]."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+
+class SwiGLU(nn.Module):
+    """W_down (SiLU(W_gate x) * W_up x), without biases."""
+
+    def __init__(self, *, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.gate = Linear(dim, hidden, bias=False)
+        self.up = Linear(dim, hidden, bias=False)
+        self.down = Linear(hidden, dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Transform each place: [..., dim] -> [..., dim]."""
+        return self.down(functional.silu(self.gate(x)) * self.up(x))
+
+
+class GatedDeltaNetBlock(nn.Module):
+    """x <- x + mixer(RMSNorm(x)), then x <- x + SwiGLU(RMSNorm(x))."""
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        num_heads: int,
+        head_dim: int,
+        value_expansion: int,
+        conv_width: int,
+        hidden: int,
+    ) -> None:
+        super().__init__()
+        self.mixer_norm = nn.RMSNorm(dim, eps=SMALL)
+        self.mixer = DeltaMixer(
+            dim=dim,
+            num_heads=num_heads,
+            head_dim=head_dim,
+            value_expansion=value_expansion,
+            conv_width=conv_width,
+        )
+        self.mlp_norm = nn.RMSNorm(dim, eps=SMALL)
+        self.mlp = SwiGLU(dim=dim, hidden=hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Refine: [batch, length, dim] -> [batch, length, dim]."""
+        x = x + self.mixer(self.mixer_norm(x))
+        return x + self.mlp(self.mlp_norm(x))
+
+
+class GatedDeltaNetClassifier(nn.Module):
+    """Classify token sequences: linear encoder, Gated DeltaNet blocks, RMS norm, linear head.
+
+    The head reads the features at one empty input behind the word. It is a symbol of its own: of
+    zeros these layers, having no biases, would make zeros whatever the word.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        num_classes: int,
+        dim: int = 64,
+        num_layers: int = 3,
+        num_heads: int = 4,
+        head_dim: int = 12,
+        value_expansion: int = 2,
+        conv_width: int = 4,
+        hidden: int = 256,
+    ) -> None:
+        super().__init__()
+        sizes = {
+            "dim": dim,
+            "num_heads": num_heads,
+            "head_dim": head_dim,
+            "value_expansion": value_expansion,
+            "conv_width": conv_width,
+            "hidden": hidden,
+        }
+        check_sizes(vocab_size=vocab_size, num_classes=num_classes, num_layers=num_layers, **sizes)
+        self.vocab_size, self.num_classes = vocab_size, num_classes
+        self.inputs = OneHotLinear(vocab_size, dim, bias=False)
+        # Apart from the symbols: in a fleet, their table may be padded to a larger member's.
+        self.empty = nn.Parameter(torch.empty(1, dim))
+        std = (vocab_size + 1) ** -0.5
+        for rows in (self.inputs.weight, self.empty):
+            nn.init.trunc_normal_(rows, std=std, a=-2 * std, b=2 * std)
+        self.layers = nn.Sequential(*(GatedDeltaNetBlock(**sizes) for _ in range(num_layers)))
+        self.norm = nn.RMSNorm(dim, eps=SMALL)
+        self.head = Linear(dim, num_classes)
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes: [batch, length] -> [batch, classes]."""
+        x = self.inputs(check_words(tokens, lengths))
+        x = torch.cat([x, self.empty.expand(len(tokens), 1, -1)], dim=1)
+        if lengths is None:
+            features = self.layers(x)[:, -1]
+        else:
+            # Nothing looks ahead, so what lies behind the first empty input does not matter.
+            x = torch.where(is_word(lengths, length=x.shape[1])[..., None], x, self.empty)
+            features = self.layers(x).take_along_dim(lengths[:, None, None].long(), dim=1)[:, 0]
+        return self.head(self.norm(features))
+
+
+def delta_rule(
+    query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_alpha: Tensor
+) -> Tensor:
+    """Read from a memory at every place, after the place was written into it.
+
+    S_t = alpha_t S_{t-1} (I - beta_t k_t k_t^T) + beta_t v_t k_t^T,  S_0 = 0,  out_t = S_t q_t
+
+    query, key [..., length, dim], value [..., length, values], beta, log_alpha [..., length]
+    -> [..., length, values]. Computed in chunks: everything inside a chunk at once, the memory from
+    chunk to chunk.
+
+    Inside a chunk that starts from S, with c_i the product of the alphas up to i, the memory is
+    S_i = c_i S + sum_{j <= i} (c_i / c_j) u_j k_j^T. Its corrections u_i solve a triangular system,
+    u_i + beta_i sum_{j < i} (c_i / c_j) (k_i . k_j) u_j = beta_i (v_i - c_i S k_i).
+    """
+    length = key.shape[-2]
+    query, key, value = (_chunks(x, at=-2) for x in (query, key, value))
+    beta, log_alpha = (_chunks(x, at=-1) for x in (beta, log_alpha))
+
+    log_fading = log_alpha.cumsum(dim=-1)  # log c [..., chunks, chunk]
+    places = torch.arange(key.shape[-2], device=key.device)
+    is_ahead = places > places[:, None]
+    # Masked before exp: ahead of a place the quotient c_i / c_j may overflow.
+    difference = log_fading[..., :, None] - log_fading[..., None, :]
+    quotient = difference.masked_fill(is_ahead, -torch.inf).exp()
+    fading = log_fading.exp()[..., None]
+
+    # The diagonal is taken for ones and not read.
+    system = beta[..., None] * quotient * (key @ key.mT)
+    sides = beta[..., None] * torch.cat([value, fading * key], dim=-1)
+    solved = torch.linalg.solve_triangular(system, sides, upper=False, unitriangular=True)
+    # u = own - seen S^T, so that all chunks are solved before S is known.
+    own, seen = solved.split([value.shape[-1], key.shape[-1]], dim=-1)
+
+    scores = quotient * (query @ key.mT)
+    kept_key = quotient[..., -1, :, None] * key  # (c_end / c_j) k_j
+    kept_memory = fading[..., -1:, :]
+    chunks = (own, seen, fading * query, scores, kept_key, kept_memory)
+    memory = key.new_zeros(*key.shape[:-3], key.shape[-1], value.shape[-1])  # S^T
+    read = []
+    for own, seen, query, scores, kept_key, kept_memory in zip(
+        *(x.unbind(dim=-3) for x in chunks), strict=True
+    ):
+        update = own - seen @ memory
+        read.append(query @ memory + scores @ update)
+        memory = kept_memory * memory + kept_key.mT @ update
+    return torch.cat(read, dim=-2)[..., :length, :]
+
+
+def _chunks(x: Tensor, *, at: int) -> Tensor:
+    """Cut the axis `at` into chunks of equal length; zeros fill up the last and change nothing."""
+    length = x.shape[at]
+    chunk = min(CHUNK, length)
+    padding = [0, 0] * (-at - 1) + [0, -length % chunk]
+    return functional.pad(x, padding).unflatten(at, (-1, chunk))
+
+
+def _normalised(x: Tensor) -> Tensor:
+    """Scale vectors to length 1; one that is next to zero stays so: [..., dim] -> [..., dim]."""
+    return x * (x.square().sum(dim=-1, keepdim=True) + SMALL).rsqrt()
+
+
+def _log_uniform(count: int, low: float, high: float) -> Tensor:
+    return low * (high / low) ** torch.rand(count)
+
+
+def _inverse_softplus(x: Tensor) -> Tensor:
+    return x + (-torch.expm1(-x)).log()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatedDeltaNetSpec(ModelSpec):
+    """Settings of Gated DeltaNet; the defaults are the paper's for regular tasks.
+
+    The paper's table gives 128 as the residual dimension; its total is that of a SwiGLU width of
+    256.
+
+    Args:
+        dim: width of the features.
+        num_layers: how many blocks.
+        num_heads: memories per block.
+        head_dim: width of a head's queries and keys.
+        value_expansion: how many times wider a head's values are.
+        conv_width: places that the convolutions see.
+        hidden: width of the SwiGLU layer.
+    """
+
+    paper_parameters: ClassVar[int] = 230_000
+    note: ClassVar[str] = "with a SwiGLU width of 256; the table's residual dimension is 128"
+
+    dim: int = 64
+    num_layers: int = 3
+    num_heads: int = 4
+    head_dim: int = 12
+    value_expansion: int = 2
+    conv_width: int = 4
+    hidden: int = 256
+
+    def build(self, *, vocab_size: int, num_classes: int) -> GatedDeltaNetClassifier:
+        return GatedDeltaNetClassifier(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            dim=self.dim,
+            num_layers=self.num_layers,
+            num_heads=self.num_heads,
+            head_dim=self.head_dim,
+            value_expansion=self.value_expansion,
+            conv_width=self.conv_width,
+            hidden=self.hidden,
+        )

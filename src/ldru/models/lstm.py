@@ -1,0 +1,71 @@
+"""The long short-term memory, one symbol at a time."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ldru.layers import Linear
+from ldru.models.spec import ModelSpec
+from ldru.models.words import OneHotLinear, carry_finished, check_sizes, check_words
+
+
+class LSTMClassifier(nn.Module):
+    """Classify token sequences: LSTM over one-hot symbols, linear head.
+
+    [i; f; u; o] = W_x x_t + b + W_h h_{t-1}
+    c_t = sigmoid(f + 1) * c_{t-1} + sigmoid(i) * tanh(u),  c_0 = 0
+    h_t = sigmoid(o) * tanh(c_t),  h_0 = 0
+
+    The head reads h after one empty input (x = 0) behind the word.
+    """
+
+    def __init__(self, *, vocab_size: int, num_classes: int, dim: int = 256) -> None:
+        super().__init__()
+        check_sizes(vocab_size=vocab_size, num_classes=num_classes, dim=dim)
+        self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
+        self.inputs = OneHotLinear(vocab_size, 4 * dim)
+        self.recurrent = Linear(dim, 4 * dim, bias=False)
+        self.head = Linear(dim, num_classes)
+        # The two are halves of one layer that reads [x; h], and start with its deviation.
+        std = (vocab_size + dim) ** -0.5
+        for half in (self.inputs, self.recurrent):
+            nn.init.trunc_normal_(half.weight, std=std, a=-2 * std, b=2 * std)
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes: [batch, length] -> [batch, classes]."""
+        inputs = self.inputs(check_words(tokens, lengths))
+        # Output and cell side by side, so that finished words are carried by one selection.
+        state = inputs.new_zeros(len(tokens), 2 * self.dim)
+        for place, given in enumerate(inputs.unbind(dim=1)):
+            state = carry_finished(self._step(given, state), state, lengths, place=place)
+        output, _ = self._step(self.inputs.bias, state).chunk(2, dim=-1)
+        return self.head(output)
+
+    def _step(self, given: Tensor, state: Tensor) -> Tensor:
+        output, cell = state.chunk(2, dim=-1)
+        enter, keep, update, show = (given + self.recurrent(output)).chunk(4, dim=-1)
+        cell = (keep + 1).sigmoid() * cell + enter.sigmoid() * update.tanh()
+        return torch.cat([show.sigmoid() * cell.tanh(), cell], dim=-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LSTMSpec(ModelSpec):
+    """Settings of the LSTM; the defaults are the paper's for regular tasks.
+
+    Args:
+        dim: width of the output and of the cell.
+    """
+
+    paper_parameters: ClassVar[int] = 270_000
+
+    dim: int = 256
+
+    @classmethod
+    def listops(cls) -> "LSTMSpec":
+        """The paper's settings for ListOps."""
+        return cls(dim=1024)
+
+    def build(self, *, vocab_size: int, num_classes: int) -> LSTMClassifier:
+        return LSTMClassifier(vocab_size=vocab_size, num_classes=num_classes, dim=self.dim)

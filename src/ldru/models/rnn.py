@@ -1,0 +1,54 @@
+"""The plain recurrent network, one symbol at a time."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from ldru.layers import Linear
+from ldru.models.spec import ModelSpec
+from ldru.models.words import OneHotLinear, carry_finished, check_sizes, check_words
+
+
+class RNNClassifier(nn.Module):
+    """Classify token sequences: ReLU recurrence over one-hot symbols, linear head.
+
+    h_t = relu(W_x x_t + b_x + W_h h_{t-1} + b_h),  h_0 = 0
+
+    The head reads the state after one empty input (x = 0) behind the word.
+    """
+
+    def __init__(self, *, vocab_size: int, num_classes: int, dim: int = 256) -> None:
+        super().__init__()
+        check_sizes(vocab_size=vocab_size, num_classes=num_classes, dim=dim)
+        self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
+        self.inputs = OneHotLinear(vocab_size, dim)
+        self.recurrent = Linear(dim, dim)
+        self.head = Linear(dim, num_classes)
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes: [batch, length] -> [batch, classes]."""
+        inputs = self.inputs(check_words(tokens, lengths))
+        state = inputs.new_zeros(len(tokens), self.dim)
+        for place, given in enumerate(inputs.unbind(dim=1)):
+            state = carry_finished(self._step(given, state), state, lengths, place=place)
+        return self.head(self._step(self.inputs.bias, state))
+
+    def _step(self, given: Tensor, state: Tensor) -> Tensor:
+        return (given + self.recurrent(state)).relu()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNNSpec(ModelSpec):
+    """Settings of the plain recurrent network; the defaults are the paper's for regular tasks.
+
+    Args:
+        dim: width of the state.
+    """
+
+    paper_parameters: ClassVar[int] = 67_000
+
+    dim: int = 256
+
+    def build(self, *, vocab_size: int, num_classes: int) -> RNNClassifier:
+        return RNNClassifier(vocab_size=vocab_size, num_classes=num_classes, dim=self.dim)

@@ -1,0 +1,107 @@
+"""The selective dense state-space model: every symbol chooses its transition matrix."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from ldru.errors import LdruError
+from ldru.layers import Linear
+from ldru.models.spec import ModelSpec
+from ldru.models.words import OneHotLinear, carry_finished, check_sizes, check_words
+
+
+class SDSSMClassifier(nn.Module):
+    """Classify token sequences: linear recurrence with dense transitions, layer norm, linear head.
+
+    s_t = softmax(W_s x_t + b_s)                        over the transition matrices A_k
+    A(x_t) = sum_k s_tk A_k, each column divided by its L_p norm
+    h_t = A(x_t) h_{t-1} + B x_t,  h_0 = 0
+
+    The head reads the state after one empty input (x = 0) behind the word.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        num_classes: int,
+        dim: int = 256,
+        num_transitions: int = 8,
+        norm_order: float = 1.2,
+    ) -> None:
+        super().__init__()
+        check_sizes(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            dim=dim,
+            num_transitions=num_transitions,
+        )
+        if norm_order < 1:
+            raise LdruError(f"norm_order must be at least 1, got {norm_order}")
+        self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
+        self.num_transitions, self.norm_order = num_transitions, norm_order
+        self.inputs = OneHotLinear(vocab_size, dim, bias=False)
+        self.choice = OneHotLinear(vocab_size, num_transitions)
+        self.transitions = nn.Parameter(torch.empty(num_transitions, dim, dim))
+        bound = (6 / (2 * dim)) ** 0.5
+        nn.init.uniform_(self.transitions, -bound, bound)
+        self.norm = nn.LayerNorm(dim)
+        self.head = Linear(dim, num_classes)
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes: [batch, length] -> [batch, classes]."""
+        tokens = check_words(tokens, lengths)
+        inputs = self.inputs(tokens)
+        symbols = torch.arange(self.vocab_size, device=tokens.device)
+        is_symbol = (tokens[..., None] == symbols).to(inputs.dtype)
+        empty, *of_symbols = self.symbol_transitions().unbind()
+        # All symbols in one product, [A_1 A_2 ...] times h at the rows of its symbol and zero at
+        # the others: a matrix for every word and place would be too much to move.
+        stacked = torch.cat([matrix.T for matrix in of_symbols])  # [symbols * dim, dim]
+        state = inputs.new_zeros(len(tokens), self.dim)
+        for place in range(tokens.shape[1]):
+            placed = (is_symbol[:, place, :, None] * state[:, None]).flatten(start_dim=1)
+            new = placed @ stacked + inputs[:, place]
+            state = carry_finished(new, state, lengths, place=place)
+        return self.head(self.norm(state @ empty.T))
+
+    def symbol_transitions(self) -> Tensor:
+        """The matrix of the empty input, then of every symbol: [1 + symbols, dim, dim]."""
+        empty = torch.zeros_like(self.choice.weight[:1])
+        scores = torch.cat([empty, self.choice.weight]) + self.choice.bias
+        mixed = torch.einsum("sk,kij->sij", scores.softmax(dim=-1), self.transitions)
+        return unit_columns(mixed, order=self.norm_order)
+
+
+def unit_columns(matrices: Tensor, *, order: float) -> Tensor:
+    """Divide every column by its L_p norm: [..., dim, dim] -> [..., dim, dim]."""
+    return matrices / torch.linalg.vector_norm(matrices, ord=order, dim=-2, keepdim=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SDSSMSpec(ModelSpec):
+    """Settings of the selective dense SSM; the defaults are the paper's for regular tasks.
+
+    Args:
+        dim: width of the state.
+        num_transitions: how many matrices a symbol's transition is mixed from.
+        norm_order: p of the L_p norm that the columns of a transition are scaled to.
+    """
+
+    learning_rate: ClassVar[float] = 1e-4
+    paper_parameters: ClassVar[int] = 530_000
+
+    dim: int = 256
+    num_transitions: int = 8
+    norm_order: float = 1.2
+
+    def build(self, *, vocab_size: int, num_classes: int) -> SDSSMClassifier:
+        return SDSSMClassifier(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            dim=self.dim,
+            num_transitions=self.num_transitions,
+            norm_order=self.norm_order,
+        )

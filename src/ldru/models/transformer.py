@@ -1,0 +1,282 @@
+"""The transformer encoder of the length-generalisation benchmark, with four position encodings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ldru.errors import LdruError
+from ldru.layers import Dropout, Linear
+from ldru.models.embedding import Embedding
+from ldru.models.positions import (
+    Alibi,
+    NoPositions,
+    Positions,
+    RandomRotary,
+    Sinusoidal,
+    rotate,
+)
+from ldru.models.spec import ModelSpec
+from ldru.models.words import check_sizes, check_words, is_word
+
+SCORES = 2**28
+"""How many scores of attention may be held at once where each word has its own bias."""
+
+
+class TransformerClassifier(nn.Module):
+    """Encode a word and one empty token behind it, and score the classes from the empty token.
+
+    x = sqrt(dim) embedding, then in each block
+    x <- LayerNorm(x + Attention(x))
+    x <- LayerNorm(x + FFN(x))                                 FFN: d -> 4d -> d, ReLU
+
+    The paper's table says "Pre-norm & Post-norm". That is read as this block, which the benchmark
+    has: one norm stands before the FFN and one behind it, both on the sum of a residual branch.
+
+    dropout: rate on the outputs of attention and FFN, before they are added.
+    positions: the class of the position encoding.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocab_size: int,
+        num_classes: int,
+        dim: int = 64,
+        num_heads: int = 8,
+        num_blocks: int = 5,
+        dropout: float = 0.0,
+        positions: type[Positions] = NoPositions,
+    ) -> None:
+        super().__init__()
+        check_sizes(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            dim=dim,
+            num_heads=num_heads,
+            num_blocks=num_blocks,
+        )
+        if dim % num_heads:
+            raise LdruError(f"dim must be a multiple of num_heads, got {dim} and {num_heads}")
+        self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
+        self.embedding = Embedding(vocab_size, dim)
+        # A table of its own: in a fleet, the vocabulary may be padded to a larger member's.
+        self.empty = Embedding(1, dim)
+        self.positions = positions(
+            num_blocks=num_blocks, num_heads=num_heads, width=dim // num_heads
+        )
+        self.blocks = nn.ModuleList(Block(dim=dim, num_heads=num_heads) for _ in range(num_blocks))
+        self.dropout = Dropout(rate=dropout)
+        self.head = Linear(dim, num_classes)
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes: [batch, length] -> [batch, classes]."""
+        tokens = check_words(tokens, lengths)
+        x = self.positions.embed(self._embed(tokens, lengths))
+        real = None if lengths is None else lengths + 1
+        bias = self.positions.bias(x)
+        is_seen = None if real is None else is_word(real, length=x.shape[1])[:, None, None]
+        for number, block in enumerate(self.blocks):
+            view = View(bias, is_seen, self.positions.angles(x, real, block=number))
+            x = block(x, view, self.dropout, call=2 * number)
+        if lengths is None:
+            return self.head(x[:, -1])
+        return self.head(x.take_along_dim(lengths[:, None, None].long(), dim=1)[:, 0])
+
+    def _embed(self, tokens: Tensor, lengths: Tensor | None) -> Tensor:
+        """Embeddings of the words, the empty token behind each: -> [batch, length + 1, dim]."""
+        empty = self.empty.weight
+        x = torch.cat([self.embedding(tokens), empty.expand(len(tokens), 1, -1)], dim=1)
+        if lengths is not None:
+            is_end = torch.arange(x.shape[1], device=x.device) == lengths[:, None]
+            x = torch.where(is_end[..., None], empty, x)
+        return x * self.dim**0.5
+
+
+class View(NamedTuple):
+    """How the tokens of a block look at each other.
+
+    bias: added to the scores [heads, length, length]; None adds nothing.
+    is_seen: whether a token is no padding [batch, 1, 1, length]; None if there is no padding.
+    angles: by which queries and keys turn [batch or 1, length, width / 2]; None turns nothing.
+    """
+
+    bias: Tensor | None
+    is_seen: Tensor | None
+    angles: Tensor | None
+
+
+class Block(nn.Module):
+    """Attention and FFN, each a residual branch with a layer norm on the sum."""
+
+    def __init__(self, *, dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.attention = Attention(dim=dim, num_heads=num_heads)
+        self.attention_norm = nn.LayerNorm(dim)
+        self.up = Linear(dim, 4 * dim)
+        self.down = Linear(4 * dim, dim)
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x: Tensor, view: View, dropout: Dropout, *, call: int) -> Tensor:
+        """Refine the tokens of words: [batch, length, dim] -> [batch, length, dim].
+
+        call: the number of the first of two calls of dropout.
+        """
+        x = self.attention_norm(x + dropout(self.attention(x, view), call))
+        update = self.down(functional.relu(self.up(x)))
+        return self.norm(x + dropout(update, call + 1))
+
+
+class Attention(nn.Module):
+    """Every token looks at every token of its word, in several heads; no biases in the layers."""
+
+    def __init__(self, *, dim: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.query = Linear(dim, dim, bias=False)
+        self.key = Linear(dim, dim, bias=False)
+        self.value = Linear(dim, dim, bias=False)
+        self.out = Linear(dim, dim, bias=False)
+
+    def forward(self, x: Tensor, view: View) -> Tensor:
+        """Mix the tokens of words: [batch, length, dim] -> [batch, length, dim]."""
+        query, key, value = (
+            project(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for project in (self.query, self.key, self.value)
+        )  # [batch, heads, length, width]
+        if view.angles is not None:
+            query, key = rotate(query, view.angles), rotate(key, view.angles)
+        bias = None if view.bias is None else view.bias.to(query.dtype)
+        mixed = DotProductAttention.apply(query, key, value, bias, view.is_seen)
+        return self.out(mixed.transpose(1, 2).flatten(start_dim=2))
+
+
+class DotProductAttention(torch.autograd.Function):
+    """softmax(q k^T / sqrt(width) + bias) v over what is seen, by PyTorch's fused kernels.
+
+    Under `vmap` the members are counted into the batch; PyTorch has no rule for that on CPUs. The
+    backward pass is written out, since what the kernels keep for theirs is not public; it holds the
+    scores of one block at a time.
+    """
+
+    @staticmethod
+    def forward(
+        query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_seen: Tensor | None
+    ) -> Tensor:
+        """Mix values: [batch, heads, length, width] each -> [batch, heads, length, width]."""
+        attend = functional.scaled_dot_product_attention
+        if bias is None or is_seen is None:
+            mask = bias if is_seen is None else is_seen
+            return attend(query, key, value, attn_mask=mask)
+        words = max(1, SCORES // bias.numel())
+        parts = zip(*(tensor.split(words) for tensor in (query, key, value, is_seen)), strict=True)
+        return torch.cat(
+            [attend(q, k, v, attn_mask=torch.where(s, bias, -torch.inf)) for q, k, v, s in parts]
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor | None, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        query, key, value, bias, is_seen = ctx.saved_tensors
+        scale = query.shape[-1] ** -0.5
+        scores = scale * (query @ key.mT)
+        if bias is not None:
+            scores = scores + bias
+        if is_seen is not None:
+            scores = torch.where(is_seen, scores, -torch.inf)
+        weights = scores.softmax(dim=-1)
+        of_weights = gradient @ value.mT
+        mean = (of_weights * weights).sum(dim=-1, keepdim=True)
+        of_products = scale * weights * (of_weights - mean)
+        return of_products @ key, of_products.mT @ query, weights.mT @ gradient, None, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: Sequence[int | None], *tensors: Tensor | None
+    ) -> tuple[Tensor, int]:
+        def joined(tensor: Tensor | None, axis: int | None) -> Tensor | None:
+            if tensor is None:
+                return None
+            if axis is None:
+                tensor, axis = tensor.expand(info.batch_size, *tensor.shape), 0
+            return tensor.movedim(axis, 0).flatten(end_dim=1)
+
+        query, key, value, bias, is_seen = tensors
+        assert in_dims[3] is None, "the bias knows places alone, so members share it"
+        query, key, value = map(joined, (query, key, value), in_dims)
+        is_seen = joined(is_seen, in_dims[4])
+        mixed = DotProductAttention.apply(query, key, value, bias, is_seen)
+        return mixed.unflatten(0, (info.batch_size, -1)), 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerSpec(ModelSpec):
+    """Settings of a transformer; the defaults are the paper's for regular tasks.
+
+    Each position encoding has its own class of settings below.
+
+    Args:
+        dim: width of a token's state.
+        num_heads: heads of attention; they share the width.
+        num_blocks: attention and FFN, one after the other.
+        dropout: rate on the outputs of attention and FFN. On regular tasks the paper lists dropout
+            for the LDRU alone; the benchmark's own code has 0.1.
+    """
+
+    paper_parameters: ClassVar[int] = 250_000
+    positions: ClassVar[type[Positions]]
+
+    dim: int = 64
+    num_heads: int = 8
+    num_blocks: int = 5
+    dropout: float = 0.0
+
+    @classmethod
+    def listops(cls) -> Self:
+        """The paper's settings for ListOps; its total needs heads of 16, its table says 8."""
+        return cls(dim=128)
+
+    def build(self, *, vocab_size: int, num_classes: int) -> TransformerClassifier:
+        return TransformerClassifier(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            dim=self.dim,
+            num_heads=self.num_heads,
+            num_blocks=self.num_blocks,
+            dropout=self.dropout,
+            positions=self.positions,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerNopeSpec(TransformerSpec):
+    """Settings of the transformer without position encoding."""
+
+    positions: ClassVar[type[Positions]] = NoPositions
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerAlibiSpec(TransformerSpec):
+    """Settings of the transformer whose attention falls with the distance."""
+
+    positions: ClassVar[type[Positions]] = Alibi
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerRopeSpec(TransformerSpec):
+    """Settings of the transformer that turns queries and keys by random positions."""
+
+    positions: ClassVar[type[Positions]] = RandomRotary
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerSinusoidalSpec(TransformerSpec):
+    """Settings of the transformer that adds waves of the place to the embeddings."""
+
+    positions: ClassVar[type[Positions]] = Sinusoidal

@@ -1,0 +1,64 @@
+"""What every classifier of token sequences checks, and how one-hot tokens enter it."""
+
+import torch
+from torch import Tensor, nn
+
+from ldru.errors import LdruError
+from ldru.models.embedding import Embedding
+from ldru.tree import check_lengths
+
+
+def check_sizes(**sizes: int) -> None:
+    """Raise unless every size is at least 1."""
+    if any(size < 1 for size in sizes.values()):
+        given = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise LdruError(f"every size must be at least 1, got {given}")
+
+
+def check_words(tokens: Tensor, lengths: Tensor | None) -> Tensor:
+    """The tokens with their padding set to 0: [batch, length] -> [batch, length].
+
+    Raises unless every word has at least one token. Padding may hold any number, also one that is
+    not in the vocabulary.
+    """
+    if tokens.ndim != 2 or tokens.shape[1] == 0:
+        raise LdruError(
+            f"expected tokens [batch, length] with a length of at least 1, got {list(tokens.shape)}"
+        )
+    if lengths is None:
+        return tokens
+    check_lengths(lengths, batch=tokens.shape[0], length=tokens.shape[1])
+    return torch.where(is_word(lengths, length=tokens.shape[1]), tokens, 0)
+
+
+def is_word(lengths: Tensor, *, length: int) -> Tensor:
+    """Whether a place belongs to the word: [batch] -> [batch, length]."""
+    return torch.arange(length, device=lengths.device) < lengths[:, None]
+
+
+def carry_finished(new: Tensor, old: Tensor, lengths: Tensor | None, *, place: int) -> Tensor:
+    """New states for words that have a symbol at that place, old ones for words that ended."""
+    return new if lengths is None else torch.where((place < lengths)[:, None], new, old)
+
+
+class OneHotLinear(Embedding):
+    """Linear layer on one-hot vectors of tokens, by look-up: [...] -> [..., dim].
+
+    The weight is [symbols, dim], truncated normal of deviation 1/sqrt(symbols), the bias zero. Of
+    the empty input, a vector of zeros, it makes its bias.
+    """
+
+    def __init__(self, vocab_size: int, dim: int, *, bias: bool = True) -> None:
+        super().__init__(vocab_size, dim)
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(dim))
+        else:
+            self.register_parameter("bias", None)
+
+    def reset_parameters(self) -> None:
+        std = self.num_embeddings**-0.5
+        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        rows = super().forward(tokens)
+        return rows if self.bias is None else rows + self.bias

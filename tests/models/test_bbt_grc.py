@@ -1,0 +1,87 @@
+import pytest
+import torch
+from agreement import assert_agrees, scrambled
+
+from ldru.errors import LdruError
+from ldru.models.bbt_grc import BBTGRCClassifier, BBTGRCSpec
+
+DIM = 6
+
+
+def classifier(**settings):
+    sizes = {"vocab_size": 5, "num_classes": 3, "embedding_dim": 4, "dim": DIM}
+    return scrambled(BBTGRCClassifier, **sizes, **settings)
+
+
+def linear(w, name, x):
+    return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
+
+
+def gelu(x):
+    return 0.5 * x * (1 + torch.erf(x / 2**0.5))
+
+
+def layer_norm(w, name, x):
+    x = (x - x.mean()) / (x.var(unbiased=False) + 1e-5).sqrt()
+    return x * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def cell(w, left, right):
+    z = linear(w, "cell.gates", gelu(linear(w, "cell.expand", torch.cat([left, right]))))
+    a, b, c, u = z.split(DIM)
+    mixed = left / (1 + (-a).exp()) + right / (1 + (-b).exp()) + u / (1 + (-c).exp())
+    return layer_norm(w, "cell.norm", mixed)
+
+
+def score_word(w, word):
+    """Scores of one word; an element without a partner is handed up as it is."""
+    nodes = [
+        layer_norm(w, "leaf_norm", linear(w, "leaf", w["embedding.weight"][token]))
+        for token in word
+    ]
+    while len(nodes) > 1:
+        pairs = [nodes[i : i + 2] for i in range(0, len(nodes), 2)]
+        nodes = [cell(w, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return linear(w, "head", gelu(linear(w, "hidden", nodes[0])))
+
+
+def test_agrees_with_the_equations():
+    assert_agrees(classifier(), score_word)
+
+
+def test_embeddings_start_as_standard_normal():
+    torch.manual_seed(0)
+    weight = BBTGRCSpec().build(vocab_size=500, num_classes=2).embedding.weight
+    assert weight.std().item() == pytest.approx(1, rel=0.02)
+    assert weight.mean().item() == pytest.approx(0, abs=0.02)
+
+
+def test_dropout_acts_on_the_way_in_and_out_and_not_in_evaluation():
+    model = classifier(dropout=0.5)
+    tokens = torch.randint(0, 5, (4, 9))
+    assert torch.equal(model(tokens), model(tokens))
+    seen = []
+    model.dropout.register_forward_hook(
+        lambda module, inputs, output: seen.append((list(inputs[0].shape), inputs[1]))
+    )
+    model.train()
+    assert not torch.equal(model(tokens), model(tokens))
+    assert seen[:3] == [([4, 9, 4], 0), ([4, DIM], 1), ([4, DIM], 2)]
+
+
+def test_sizes_are_the_papers():
+    for spec, vocab_size, num_classes, printed in (
+        (BBTGRCSpec(), 2, 2, 240_000),
+        (BBTGRCSpec.listops(), 15, 10, 430_000),
+    ):
+        model = spec.build(vocab_size=vocab_size, num_classes=num_classes)
+        assert sum(p.numel() for p in model.parameters()) == pytest.approx(printed, rel=0.01)
+
+
+def test_bad_settings_are_one_clear_error():
+    for settings, message in (
+        ({"embedding_dim": 0}, "embedding_dim=0"),
+        ({"dropout": -0.1}, r"\[0, 1\), got -0.1"),
+    ):
+        with pytest.raises(LdruError, match=message):
+            BBTGRCSpec(**settings).build(vocab_size=2, num_classes=2)

@@ -1,0 +1,96 @@
+import math
+
+import pytest
+import torch
+from agreement import assert_agrees, scrambled
+
+from ldru.errors import LdruError
+from ldru.models.regular_gpt import RegularGPTClassifier, RegularGPTSpec, align_right
+
+DIM, HEADS = 8, 2
+
+
+def classifier(chunk_size=2):
+    settings = {"dim": DIM, "num_heads": HEADS, "chunk_size": chunk_size}
+    return scrambled(RegularGPTClassifier, vocab_size=5, num_classes=3, **settings)
+
+
+def layer_norm(x, w, name):
+    x = (x - x.mean()) / (x.var(unbiased=False) + 1e-5).sqrt()
+    return x * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def score_word(w, word, chunk):
+    """Scores of one word: every token of a level looks back at its chunk, some are kept."""
+    x = [DIM**0.5 * w["embedding.weight"][token] for token in word]
+    while len(x) > 1:
+        while len(x) % chunk:
+            x.insert(0, w["filler.weight"][0])
+        states = []
+        for place, state in enumerate(x):
+            begin = place - place % chunk
+            window = x[begin : place + 1]
+            mixed = []
+            for head in range(HEADS):
+                channels = slice(head * DIM // HEADS, (head + 1) * DIM // HEADS)
+                query = (w["attention.query.weight"] @ state)[channels]
+                keys = [(w["attention.key.weight"] @ other)[channels] for other in window]
+                values = [(w["attention.value.weight"] @ other)[channels] for other in window]
+                scores = torch.stack([query @ key for key in keys]) / (DIM // HEADS) ** 0.5
+                weights = (scores + w["attention.bias"][head, : len(window)]).exp()
+                mixed.append(sum(a * v for a, v in zip(weights, values, strict=True)))
+                mixed[-1] = mixed[-1] / weights.sum()
+            attended = w["attention.out.weight"] @ torch.cat(mixed)
+            h = layer_norm(state + attended, w, "norm")
+            hidden = torch.relu(w["block.up.weight"] @ h + w["block.up.bias"])
+            update = w["block.down.weight"] @ hidden + w["block.down.bias"]
+            states.append(layer_norm(h + update, w, "block.norm"))
+        x = states[::-1][::chunk][::-1]
+    return w["head.weight"] @ x[0] + w["head.bias"]
+
+
+@pytest.mark.parametrize("chunk_size", [2, 3])
+def test_agrees_with_the_equations(chunk_size):
+    assert_agrees(classifier(chunk_size), lambda w, word: score_word(w, word, chunk_size))
+
+
+@pytest.mark.parametrize("chunk_size", [2, 3])
+def test_depth_is_the_logarithm_of_the_length(chunk_size):
+    model = classifier(chunk_size)
+    levels = []
+    model.block.register_forward_hook(lambda module, inputs, output: levels.append(output.shape[1]))
+    for length in range(1, 83):
+        levels.clear()
+        model(torch.zeros(1, length, dtype=torch.long))
+        depth = next(depth for depth in range(length) if chunk_size**depth >= length)
+        assert len(levels) == depth
+        assert levels == [math.ceil(length / chunk_size**level) for level in range(1, depth + 1)]
+
+
+def test_words_move_to_the_right_edge():
+    tokens = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0], [7, 0, 0, 0]])
+    moved = align_right(tokens, torch.tensor([4, 2, 1]))
+    assert moved[0].tolist() == [1, 2, 3, 4]
+    assert moved[1, 2:].tolist() == [5, 6]
+    assert moved[2, 3:].tolist() == [7]
+
+
+def test_papers_size_is_four_layers_without_sharing():
+    model = RegularGPTSpec().build(vocab_size=2, num_classes=2)
+    sizes = {name: part.numel() for name, part in model.named_parameters()}
+    layer = sum(
+        n for name, n in sizes.items() if name.split(".")[0] in ("attention", "norm", "block")
+    )
+    assert sum(sizes.values()) == 790_034
+    assert sum(sizes.values()) + 3 * layer == pytest.approx(3_200_000, rel=0.02)
+    assert RegularGPTSpec.learning_rate == 1e-4
+
+
+def test_bad_settings_are_one_clear_error():
+    for settings, message in (
+        ({"chunk_size": 1}, "chunk_size must be at least 2"),
+        ({"num_heads": 7}, "dim must be a multiple of num_heads, got 256 and 7"),
+        ({"dim": 0}, "dim=0"),
+    ):
+        with pytest.raises(LdruError, match=message):
+            RegularGPTSpec(**settings).build(vocab_size=2, num_classes=2)
