@@ -11,7 +11,7 @@ pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-@pytest.mark.parametrize(("vocabulary", "dim"), [(2, 16), (19, 24), (64, 3)])
+@pytest.mark.parametrize(("vocabulary", "dim"), [(2, 16), (19, 24), (64, 3), (3, 100)])
 def test_rows_and_their_gradient(vocabulary, dim):
     torch.manual_seed(0)
     tokens = torch.randint(0, vocabulary, (7, 70), device=DEVICE)

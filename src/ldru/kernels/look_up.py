@@ -11,17 +11,21 @@ from torch import Tensor
 from ldru.kernels.elements import sum_slots_kernel
 
 ROWS = 64
+CHANNELS = 64  # of a program, at most
 
 
 @triton.jit
 def look_up_kernel(
     weight_ptr, tokens_ptr, out_ptr, count, vocabulary, dim,
-    ROWS: tl.constexpr, PAD: tl.constexpr,
+    ROWS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
-    """weight [M, vocabulary, dim], tokens [M, count] -> [M, count, dim]. Grid (row blocks, M)."""
-    member = tl.program_id(1).to(tl.int64)
+    """weight [M, vocabulary, dim], tokens [M, count] -> [M, count, dim].
+
+    Grid (row blocks, channel blocks, M).
+    """
+    member = tl.program_id(2).to(tl.int64)
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    channel = tl.arange(0, PAD)[None, :]
+    channel = (tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS))[None, :]
     there = (row < count)[:, None] & (channel < dim)
     token = tl.load(tokens_ptr + member * count + row, mask=row < count, other=0)
     place = weight_ptr + (member * vocabulary + token)[:, None] * dim + channel
@@ -32,19 +36,19 @@ def look_up_kernel(
 @triton.jit
 def look_up_gradient_kernel(
     gradient_ptr, tokens_ptr, partial_ptr, count, vocabulary, dim,
-    ROWS: tl.constexpr, TOKENS: tl.constexpr, PAD: tl.constexpr,
+    ROWS: tl.constexpr, TOKENS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients [M, count, dim] of each token -> partial [M, slots, vocabulary, dim].
 
-    Grid (slots, M): a slot is a range of rows, summed in a fixed order.
+    Grid (slots, channel blocks, M): a slot is a range of rows, summed in a fixed order.
     """
     slot = tl.program_id(0)
     slots = tl.num_programs(0)
-    member = tl.program_id(1).to(tl.int64)
+    member = tl.program_id(2).to(tl.int64)
     share = (count + slots * ROWS - 1) // (slots * ROWS) * ROWS
     number = tl.arange(0, TOKENS)[:, None]
-    channel = tl.arange(0, PAD)[None, :]
-    total = tl.zeros((TOKENS, PAD), dtype=tl.float32)
+    channel = (tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS))[None, :]
+    total = tl.zeros((TOKENS, CHANNELS), dtype=tl.float32)
     for start in range(slot * share, tl.minimum((slot + 1) * share, count), ROWS):
         row = start + tl.arange(0, ROWS)
         there = row < count
@@ -64,9 +68,10 @@ def look_up(weight: Tensor, tokens: Tensor) -> Tensor:
     """[M, vocabulary, dim], [M, count] -> [M, count, dim]."""
     (members, vocabulary, dim), count = weight.shape, tokens.shape[1]
     out = weight.new_empty(members, count, dim)
-    look_up_kernel[(triton.cdiv(count, ROWS), members)](
+    channels = _channels(dim)
+    look_up_kernel[(triton.cdiv(count, ROWS), triton.cdiv(dim, channels), members)](
         weight.contiguous(), tokens.contiguous(), out, count, vocabulary, dim,
-        ROWS=ROWS, PAD=triton.next_power_of_2(dim),
+        ROWS=ROWS, CHANNELS=channels,
     )  # fmt: skip
     return out
 
@@ -76,12 +81,17 @@ def look_up_gradient(gradient: Tensor, tokens: Tensor, *, vocabulary: int) -> Te
     members, count, dim = gradient.shape
     slots = max(1, min(64, count // (4 * ROWS), 1024 // members))
     partial = gradient.new_empty(members, slots, vocabulary, dim)
-    look_up_gradient_kernel[(slots, members)](
+    channels = _channels(dim)
+    look_up_gradient_kernel[(slots, triton.cdiv(dim, channels), members)](
         gradient.contiguous(), tokens.contiguous(), partial, count, vocabulary, dim,
-        ROWS=ROWS, TOKENS=max(16, triton.next_power_of_2(vocabulary)),
-        PAD=max(16, triton.next_power_of_2(dim)),
+        ROWS=ROWS, TOKENS=max(16, triton.next_power_of_2(vocabulary)), CHANNELS=channels,
     )  # fmt: skip
     total = torch.empty_like(partial[:, 0])
     size = vocabulary * dim
     sum_slots_kernel[(triton.cdiv(size, 512), members)](partial, total, slots, size, 512)
     return total
+
+
+def _channels(dim: int) -> int:
+    """Channels of a program; a matrix product has at least 16."""
+    return min(CHANNELS, max(16, triton.next_power_of_2(dim)))
