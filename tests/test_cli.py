@@ -236,3 +236,57 @@ def test_benchmarks_write_numbers_and_a_figure(capsys, tmp_path, name):
     assert again == 2
     assert "already there" in err
     assert call(capsys, "bench", "flet")[0] == 2
+
+
+def test_reproduce_lists_plans_and_renders(capsys, tmp_path):
+    code, out, _ = call(capsys, "reproduce", "--json")
+    assert code == 0
+    assert {row["table"]: row["runs"] for row in json.loads(out)}["central"] == 693
+    options = ("--models", "ldru", "--out", str(tmp_path / "results"), "--device", "cpu")
+    code, out, err = call(capsys, "reproduce", "central", *options, "--plan")
+    assert code == 0
+    assert "63 missing" in err
+    assert "19,800,000 model-steps" in err
+    assert "| dyck_6 | - (98.5 ± 2.4) |" in out
+    assert not (tmp_path / "results").exists()
+
+
+def test_reproduce_runs_what_is_missing_and_goes_on(capsys, tmp_path, monkeypatch):
+    from ldru.experiments import reproduction, results
+    from ldru.experiments.presets import TABLES
+    from tests.experiments.test_reproduction import small_table
+
+    monkeypatch.setattr(reproduction, "WORDS", 8)
+    monkeypatch.setattr(results, "WORDS", 8)
+    monkeypatch.setitem(TABLES, "small", small_table())
+    options = ("--out", str(tmp_path), "--device", "cpu")
+    code, out, err = call(capsys, "reproduce", "small", "--models", "rnn", *options)
+    assert code == 0, err
+    assert "4 of 4 runs" in out
+    assert (tmp_path / "tables" / "small-part.md").read_text() in out
+    code, out, err = call(capsys, "reproduce", "small", *options, "--json")
+    assert "4 done" in err
+    assert len(json.loads(out)["cells"]) == 4
+    assert {path.name for path in (tmp_path / "tables").glob("small.*")} == {
+        "small.md",
+        "small.tex",
+        "small.csv",
+    }
+    packed, elsewhere = str(tmp_path / "runs.zip"), str(tmp_path / "elsewhere")
+    assert call(capsys, "reproduce", "small", *options, "--pack", packed)[0] == 0
+    code, _, err = call(capsys, "reproduce", "--unpack", packed, "--out", elsewhere)
+    assert code == 0
+    assert "8 runs are new" in err
+
+
+def test_reproduce_says_what_is_wrong(capsys, tmp_path):
+    for arguments, message in (
+        (("centre",), "unknown table 'centre' (did you mean 'central'?)"),
+        (("central", "--models", "gru"), "unknown model of central 'gru'"),
+        (("central", "--steps-scale", "3"), "share in (0, 1], got 3.0"),
+        (("central", "--tasks", "parity_check", "--engine", "dask"), "unknown engine 'dask'"),
+        (("--unpack", str(tmp_path / "none.zip")), "there is no file"),
+    ):
+        code, _, err = call(capsys, "reproduce", *arguments, "--out", str(tmp_path / "out"))
+        assert code == 2
+        assert message in err

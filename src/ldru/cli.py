@@ -18,6 +18,7 @@ from ldru.errors import LdruError, MissingExtraError, unknown_name
 from ldru.evaluation import Evaluation, LengthResult, parse_lengths
 from ldru.experiments.bench_models import bench_models
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
+from ldru.experiments.engines import make_engine
 from ldru.experiments.evaluating import evaluate_runs, together
 from ldru.experiments.figures import (
     BENCHMARK_FIGURES,
@@ -27,9 +28,15 @@ from ldru.experiments.figures import (
     save_figure,
 )
 from ldru.experiments.observers import ProgressBar, counting, make_trackers
+from ldru.experiments.packing import pack, unpack
+from ldru.experiments.presets import TABLES
 from ldru.experiments.records import evaluation_json
+from ldru.experiments.rendering import as_csv, as_latex, as_markdown, cell_results
+from ldru.experiments.reproduction import FLEET_SIZE, make_plan
+from ldru.experiments.results import Results, State
 from ldru.experiments.run import Run
 from ldru.experiments.summary import summarise
+from ldru.experiments.table import Table as PaperTable
 from ldru.experiments.training import check_seed, find_device
 from ldru.files import write_text
 from ldru.models import MODELS, model_spec
@@ -360,6 +367,98 @@ class Bench:
         print_rows(rows if self.json else table, as_json=self.json, note=f"written to {self.out}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reproduce:
+    """Rebuild tables of the paper: train and evaluate what is missing, and render from records.
+
+    Stop it at any time; the same command goes on.
+
+    Args:
+        names: tables, of those that `ldru reproduce` without a name lists.
+        tasks: only these tasks.
+        models: only these columns.
+        seeds: only these seeds.
+        steps_scale: a share of every run's steps; what comes out is marked as scaled.
+        engine: local (this machine), ray or submitit (SLURM).
+        out: the results folder.
+        device: cpu or cuda; by default a GPU where there is one.
+        fleet_size: how many models train at once, at most.
+        plan: only say what would run.
+        pack: gather the finished runs of these tables into a file.
+        unpack: merge the runs of such a file into the results folder.
+        json: print JSON.
+    """
+
+    names: Positional[tuple[str, ...]] = ()
+    tasks: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    steps_scale: float = 1.0
+    engine: str = "local"
+    out: Path = Path("results")
+    device: str | None = None
+    fleet_size: int = FLEET_SIZE
+    plan: bool = False
+    pack: Path | None = None
+    unpack: Path | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        results = Results(self.out)
+        if self.unpack is not None:
+            new, known = unpack(self.unpack, results)
+            say(f"{len(new)} runs are new, {len(known)} were there already and stay as they are")
+        if not self.names:
+            if self.unpack is None:
+                rows = [
+                    {"table": t.name, "runs": len(t.runs()), "what": t.caption}
+                    for t in TABLES.values()
+                ]
+                print_rows(rows, as_json=self.json)
+            return
+        tables = [self._table(name) for name in self.names]
+        if self.pack is not None:
+            specs = dict.fromkeys(spec for table in tables for spec in table.runs())
+            say(f"{len(pack(results, specs, self.pack))} runs are in {self.pack}")
+            return
+        plan = make_plan(tables, results, fleet_size=self.fleet_size, device=self.device)
+        for found in plan.found.values():
+            if found.reason:
+                say(f"left alone: {found.reason}")
+        counts = ", ".join(f"{plan.count(state)} {state}" for state in State)
+        hours = plan.seconds(self.device) / 3600
+        say(
+            f"{len(plan.found)} runs: {counts}; {len(plan.jobs)} fleets to work on, "
+            f"{plan.model_steps:,} model-steps, very roughly {hours:.1f} h if all were LDRUs"
+        )
+        if not self.plan:
+            make_engine(self.engine).run(plan.jobs)
+        for table in tables:
+            self._render(table, results)
+
+    def _table(self, name: str) -> PaperTable:
+        if name not in TABLES:
+            raise unknown_name("table", name, TABLES)
+        part = TABLES[name].restricted(tasks=self.tasks, columns=self.models, seeds=self.seeds)
+        return part.scaled(self.steps_scale)
+
+    def _render(self, table: PaperTable, results: Results) -> None:
+        cells = cell_results(table, results)
+        if self.json:
+            rows = [
+                {"task": task, "column": label, "share": table.share, "seeds": dict(cell.seeds)}
+                for (task, label), cell in cells.items()
+            ]
+            print(json.dumps({"table": table.name, "cells": rows}))
+        else:
+            print(as_markdown(table, cells))
+        if not self.plan:
+            is_whole = TABLES.get(table.name) == table or table.share != 1
+            name = table.name if is_whole else f"{table.name}-part"
+            for ending, write in (("md", as_markdown), ("tex", as_latex), ("csv", as_csv)):
+                write_text(results.folder / "tables" / f"{name}.{ending}", write(table, cells))
+
+
 QUICK = {
     "fleet": {"members": (1, 2), "dim": 16, "batch_size": 8, "steps": 3},
     "scaling": {"sizes": ("small",), "lengths": (4, 8), "batch_size": 2, "passes": 2},
@@ -373,6 +472,7 @@ COMMANDS = {
     "eval": Eval,
     "predict": Predict,
     "monoid": MonoidOf,
+    "reproduce": Reproduce,
     "bench": Bench,
 }
 
@@ -510,6 +610,11 @@ def print_rows(rows: Sequence[dict], *, as_json: bool, note: str = "") -> None:
     show(table)
     if note:
         print(note)
+
+
+def say(text: str) -> None:
+    """A line for people, on standard error."""
+    print(text, file=sys.stderr)
 
 
 def show(content: "RenderableType") -> None:

@@ -27,7 +27,7 @@ SMALL = {
     "transformer_sinusoidal": {"dim": 8, "num_heads": 2, "num_blocks": 2},
     "s5": {"dim": 8, "state_dim": 8, "num_blocks": 2},
     "sd_ssm": {"dim": 8, "num_transitions": 3},
-    "regular_gpt": {"dim": 8, "num_heads": 2},
+    "regular_gpt": {"dim": 8, "num_heads": 2, "dropout": 0.1},
     "bbt_grc": {"embedding_dim": 4, "dim": 8, "dropout": 0.2},
     "rir_grc": {"dim": 8, "chunk_size": 4},
 }

@@ -19,13 +19,13 @@ TRACKERS = ("tensorboard", "wandb")
 class ProgressBar:
     """Steps, loss, validation accuracy and time left on standard error; silent off a terminal."""
 
-    def __init__(self, *, steps: int) -> None:
+    def __init__(self, *, steps: int, description: str = "training") -> None:
         from rich.progress import TextColumn
 
         self._progress = _progress(
             TextColumn("loss {task.fields[loss]}"), TextColumn("validation {task.fields[accuracy]}")
         )
-        self._bar = self._progress.add_task("training", total=steps, loss="-", accuracy="-")
+        self._bar = self._progress.add_task(description, total=steps, loss="-", accuracy="-")
 
     def __enter__(self) -> "ProgressBar":
         self._progress.start()

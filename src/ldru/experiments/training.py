@@ -15,7 +15,7 @@ from ldru.experiments.run import Run, trained_model
 from ldru.experiments.spec import RunSpec
 from ldru.files import check_writable
 from ldru.models import ModelSpec, describe_backend, model_spec
-from ldru.tasks import Task
+from ldru.tasks import Task, task_from_spec
 from ldru.tasks import task as find_task
 from ldru.training.checkpoint import Checkpoint, LogEntry
 from ldru.training.fleet import Member
@@ -86,20 +86,49 @@ def train_many(
     """
     chosen = [find_task(task) if isinstance(task, str) else task for task in tasks]
     numbers = [check_seed(seed) for seed in seeds]
-    where = find_device(device)
     source = None if init_from is None else Run.open(init_from)
-    plan: dict[RunSpec, Task] = {
-        _run_spec(task, model_spec(model), settings, seed, source): task
-        for task in chosen
-        for seed in numbers
-    }
-    if not plan:
-        raise LdruError("there is nothing to train: give at least one task and one seed")
     names = {task.name: task.spec for task in chosen}
     for task in chosen:
         if names[task.name] != task.spec:
             raise LdruError(f"two different tasks are called {task.name!r}; train them apart")
+    specs = [
+        run_spec(task, model_spec(model), settings, seed, source)
+        for task in chosen
+        for seed in numbers
+    ]
+    done = train_runs(
+        specs,
+        out=out,
+        resume=resume,
+        source=source,
+        device=device,
+        checkpoint_seconds=checkpoint_seconds,
+        observers=observers,
+    )
+    runs: dict[str, dict[int, Run]] = {task.name: {} for task in chosen}
+    for spec, run in sorted(done.items(), key=lambda item: item[0].seed):
+        runs[spec.task.name][spec.seed] = run
+    return runs
 
+
+def train_runs(
+    specs: Sequence[RunSpec],
+    *,
+    out: str | Path | None = None,
+    resume: bool = False,
+    source: Run | None = None,
+    device: str | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> dict[RunSpec, Run]:
+    """Train runs that could be members of one fleet; see `train_many`.
+
+    source: the run that their `init_from` names.
+    """
+    where = find_device(device)
+    plan = {spec: task_from_spec(spec.task) for spec in specs}
+    if not plan:
+        raise LdruError("there is nothing to train: give at least one task and one seed")
     done: dict[RunSpec, Run] = {}
     checkpoint = None
     if out is not None:
@@ -121,9 +150,9 @@ def train_many(
         )
         done[spec] = run if out is None else run.saved(Path(out) / spec.name)
 
-    def train_all(specs: Sequence[RunSpec]) -> None:
+    def train_all(some: Sequence[RunSpec]) -> None:
         train_fleet(
-            [_member(spec, plan[spec], source) for spec in specs],
+            [_member(spec, plan[spec], source) for spec in some],
             on_finish=finish,
             device=where,
             checkpoint=checkpoint,
@@ -138,10 +167,7 @@ def train_many(
     missing = [spec for spec in plan if spec not in done]
     if missing:
         train_all(missing)
-    runs: dict[str, dict[int, Run]] = {task.name: {} for task in chosen}
-    for spec, run in sorted(done.items(), key=lambda item: item[0].seed):
-        runs[spec.task.name][spec.seed] = run
-    return runs
+    return done
 
 
 def check_seed(seed: object) -> int:
@@ -167,8 +193,8 @@ def find_device(name: str | None) -> torch.device:
     return device
 
 
-def _run_spec(
-    task: Task, model: ModelSpec, settings: TrainSpec, seed: int, source: Run | None
+def run_spec(
+    task: Task, model: ModelSpec, settings: TrainSpec, seed: int, source: Run | None = None
 ) -> RunSpec:
     """The settings of one run, with the task's own values filled in."""
     if settings.learning_rate is None and model.learning_rate is not None:

@@ -1,0 +1,36 @@
+"""Who works on the fleets of a plan: this process, a Ray cluster, or SLURM.
+
+An engine has one method, `run(jobs)`, which returns when every job has been worked on. A job can be
+worked on again at any time: finished runs are taken as they are, an unfinished fleet goes on from
+its checkpoint. So a worker that dies is simply sent the job once more.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ldru.errors import unknown_name
+from ldru.experiments.engines.local import LocalEngine
+from ldru.experiments.engines.ray import RayEngine
+from ldru.experiments.engines.submitit import SubmititEngine
+from ldru.experiments.reproduction import Job
+
+
+class Engine(Protocol):
+    """Works on jobs."""
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Return when every job is done; an error names the job that failed for good."""
+
+
+ENGINES: dict[str, type[Engine]] = {
+    "local": LocalEngine,
+    "ray": RayEngine,
+    "submitit": SubmititEngine,
+}
+
+
+def make_engine(name: str) -> Engine:
+    """An engine by name, as it is without further settings."""
+    if name not in ENGINES:
+        raise unknown_name("engine", name, ENGINES)
+    return ENGINES[name]()

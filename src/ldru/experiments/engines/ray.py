@@ -1,0 +1,43 @@
+"""Fleets on a Ray cluster, local or by address."""
+
+from collections.abc import Sequence
+
+from ldru.errors import MissingExtraError, RunError
+from ldru.experiments.reproduction import Job, work_on
+
+RETRIES = 3
+
+
+class RayEngine:
+    """Sends each job to a worker of the cluster; a worker that dies is replaced.
+
+    address: of a running cluster; None starts one on this machine.
+    gpus: that each worker holds.
+    """
+
+    def __init__(self, *, address: str | None = None, gpus: float | None = None) -> None:
+        self.address, self.gpus = address, gpus
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Work on all jobs at once, as far as the cluster reaches."""
+        try:
+            import ray
+        except ImportError as problem:
+            raise MissingExtraError(package="ray", extra="cluster") from problem
+        ray.init(address=self.address, ignore_reinit_error=True, log_to_driver=False)
+        gpus = self.gpus
+        if gpus is None:
+            gpus = 1 if ray.cluster_resources().get("GPU", 0) >= 1 else 0
+        work = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_work)
+        waiting = {work.remote(job.to_json()): job for job in jobs}
+        while waiting:
+            (ready,), _ = ray.wait(list(waiting), num_returns=1)
+            job = waiting.pop(ready)
+            try:
+                ray.get(ready)
+            except ray.exceptions.RayError as problem:
+                raise RunError(f"the fleet of {job.specs[0].name} failed: {problem}") from problem
+
+
+def _work(job: dict) -> int:
+    return work_on(Job.from_json(job))

@@ -1,0 +1,52 @@
+"""Fleets as SLURM jobs, by submitit."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ldru.errors import MissingExtraError, RunError
+from ldru.experiments.reproduction import Job, work_on
+
+RETRIES = 3
+
+
+class SubmititEngine:
+    """Submits a job array, and submits again what did not come back.
+
+    cluster: None finds out (SLURM where there is one); "local" runs processes on this machine.
+    options: of `submitit.AutoExecutor.update_parameters`, such as slurm_partition.
+    """
+
+    def __init__(
+        self, *, cluster: str | None = None, options: Mapping[str, str | int] | None = None
+    ) -> None:
+        self.cluster, self.options = cluster, dict(options or {})
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Work on all jobs; a job may fail three times."""
+        try:
+            import submitit
+        except ImportError as problem:
+            raise MissingExtraError(package="submitit", extra="cluster") from problem
+        if not jobs:
+            return
+        logs = Path(jobs[0].out) / ".jobs"
+        executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
+        executor.update_parameters(**{"timeout_min": 24 * 60, **self.options})
+        waiting = list(jobs)
+        for _ in range(RETRIES):
+            sent = executor.map_array(_work, [job.to_json() for job in waiting])
+            answers = [answer.exception() for answer in sent]  # waits
+            problems = [answer for answer in answers if answer is not None]
+            waiting = [job for job, answer in zip(waiting, answers, strict=True) if answer]
+            if not waiting:
+                return
+        lines = str(problems[0]).strip().splitlines()
+        reason = next((line for line in reversed(lines) if "Error" in line), lines[0])
+        raise RunError(
+            f"the fleet of {waiting[0].specs[0].name} failed {RETRIES} times, last with: {reason}; "
+            f"its logs are in {str(logs)!r}"
+        ) from problems[0]
+
+
+def _work(job: dict) -> int:
+    return work_on(Job.from_json(job))

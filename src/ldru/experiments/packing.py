@@ -1,0 +1,68 @@
+"""Carry runs from one results folder to another in one file."""
+
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from ldru.errors import LdruError, RunError
+from ldru.experiments.results import Results
+from ldru.experiments.run import LOG, RECORD, SETTINGS, WEIGHTS, Run
+from ldru.experiments.spec import RunSpec
+from ldru.files import whole_file, whole_folder
+
+PARTS = (SETTINGS, RECORD, WEIGHTS, LOG)
+
+
+def pack(results: Results, specs: Iterable[RunSpec], file: str | Path) -> list[str]:
+    """Gather the finished runs among these into a zip file: their names."""
+    file = Path(file)
+    if file.exists():
+        raise LdruError(f"{str(file)!r} is already there and is not overwritten")
+    names = [spec.name for spec in specs if (results.runs / spec.name).is_dir()]
+    if not names:
+        raise LdruError(f"there is no finished run of these in {str(results.runs)!r}")
+    with (
+        whole_file(file) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in names:
+            for part in PARTS:
+                archive.write(results.runs / name / part, f"{name}/{part}")
+    return names
+
+
+def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
+    """Merge packed runs into a folder: names of the new ones, and of those already there.
+
+    A run that is already there stays as it is. Each new one appears whole, and is opened first.
+    """
+    if not Path(file).is_file():
+        raise LdruError(f"there is no file {str(file)!r} to unpack")
+    results.runs.mkdir(parents=True, exist_ok=True)
+    new, known = [], []
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name in _run_names(archive, file):
+                if (results.runs / name).exists():
+                    known.append(name)
+                    continue
+                with whole_folder(results.runs / name) as folder:
+                    for part in PARTS:
+                        (folder / part).write_bytes(archive.read(f"{name}/{part}"))
+                    run = Run.open(folder)
+                    if run.spec.name != name:
+                        raise RunError(f"{str(file)!r} holds {run.spec.name} under the name {name}")
+                new.append(name)
+    except (zipfile.BadZipFile, KeyError) as problem:
+        raise RunError(f"{str(file)!r} is no file of packed runs: {problem}") from problem
+    return new, known
+
+
+def _run_names(archive: zipfile.ZipFile, file: str | Path) -> list[str]:
+    names: dict[str, None] = {}
+    for entry in archive.namelist():
+        parts = PurePosixPath(entry).parts
+        if len(parts) != 2 or parts[0] in ("..", "/") or parts[1] not in PARTS:
+            raise RunError(f"{str(file)!r} holds {entry!r}, which is no part of a run")
+        names[parts[0]] = None
+    return list(names)

@@ -1,0 +1,78 @@
+"""The numbers that the paper prints, from the data file beside this one."""
+
+import json
+from functools import lru_cache
+from importlib.resources import files
+
+from ldru.experiments.table import Reported
+
+Cells = dict[tuple[str, str], Reported]
+
+
+@lru_cache(maxsize=1)
+def _data() -> dict:
+    return json.loads(files("ldru.experiments.presets").joinpath("reported.json").read_text())
+
+
+def values(name: str) -> dict:
+    """The values of one of the paper's tables."""
+    return _data()[name]["values"]
+
+
+def cells(name: str, *, seeds: str | None = None) -> Cells:
+    """Means and deviations by task and column; seeds: the table that lists single seeds."""
+    singles = values(seeds) if seeds else {}
+    return {
+        (task, label): Reported(
+            mean=cell["mean"],
+            std=cell["std"],
+            mark=cell.get("mark"),
+            seeds=tuple(singles.get(task, {}).get(label, ())),
+        )
+        for task, row in values(name).items()
+        for label, cell in row.items()
+    }
+
+
+def training_length_cells() -> Cells:
+    """Seeds by task, training length and model; the column is `model-length`."""
+    return {
+        (task, f"{model}-{length}"): reported_seeds(seeds)
+        for task, by_length in values("training_length").items()
+        for length, by_model in by_length.items()
+        for model, seeds in by_model.items()
+    }
+
+
+def optimizer_cells() -> Cells:
+    """Ten seeds of modular arithmetic by `optimizer-dropout`."""
+    return {
+        ("modular_arithmetic", label.replace(",", "-")): Reported(
+            mean=cell["mean"], std=cell["std"], seeds=tuple(cell["seeds"])
+        )
+        for label, cell in values("optimizer_ablation").items()
+    }
+
+
+def sweep_cells() -> Cells:
+    """One seed of modular arithmetic by `optimizer-rate-dropout`."""
+    return {
+        ("modular_arithmetic", sweep_label(**_settings(row))): Reported(mean=row["accuracy"])
+        for row in values("regular_gpt_sweep")
+    }
+
+
+def sweep_label(*, optimizer: str, learning_rate: float, dropout: float) -> str:
+    """The name of a column of the sweep."""
+    return f"{optimizer}-{learning_rate:g}-{dropout:g}"
+
+
+def _settings(row: dict) -> dict:
+    return {name: row[name] for name in ("optimizer", "learning_rate", "dropout")}
+
+
+def reported_seeds(seeds: list[float]) -> Reported:
+    """A cell of which only the seeds are printed."""
+    mean = sum(seeds) / len(seeds)
+    spread = sum((value - mean) ** 2 for value in seeds) / (len(seeds) - 1)
+    return Reported(mean=mean, std=spread**0.5, seeds=tuple(seeds))

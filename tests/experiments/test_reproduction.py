@@ -1,0 +1,245 @@
+"""Tables rebuilt: plans, fleets, claims, records and what is rendered from them."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+import ldru
+from ldru.experiments import reproduction, results
+from ldru.experiments.engines import make_engine
+from ldru.experiments.engines.submitit import SubmititEngine
+from ldru.experiments.packing import pack, unpack
+from ldru.experiments.presets import TABLES
+from ldru.experiments.rendering import as_csv, as_latex, as_markdown, cell_results, p_value
+from ldru.experiments.reproduction import Job, make_plan, work_on
+from ldru.experiments.results import Results, State
+from ldru.experiments.table import Column, Reported, Table
+from ldru.models import LDRUSpec, RNNSpec
+from ldru.training.spec import TrainSpec
+
+TRAIN = TrainSpec(
+    steps=4, batch_size=4, max_length=4, validation_words=4, validation_length=6, validate_every=2
+)
+
+
+def small_table(**changes):
+    table = Table(
+        name="small",
+        caption="For tests.",
+        tasks=("parity_check", "dyck_2"),
+        columns={
+            "ldru": Column(model=LDRUSpec(dim=4), train=TRAIN),
+            "rnn": Column(model=RNNSpec(dim=4), train=TRAIN),
+        },
+        seeds=(0, 1),
+        lengths=(5, 6),
+        reference="ldru",
+        reported={("parity_check", "ldru"): Reported(mean=99.25, std=0.5, seeds=(98.0, 100.0))},
+    )
+    return replace(table, **changes)
+
+
+def one_run():
+    return small_table(tasks=("parity_check",), seeds=(0,)).restricted(columns=["rnn"])
+
+
+@pytest.fixture(autouse=True)
+def few_words(monkeypatch):
+    monkeypatch.setattr(reproduction, "WORDS", 8)
+    monkeypatch.setattr(results, "WORDS", 8)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_presets_have_the_papers_numbers_beside_every_cell(name):
+    table = TABLES[name]
+    cells = {(task, label) for task in table.tasks for label in table.columns}
+    assert all(label == "leaf_block" for _, label in cells - set(table.reported))
+    assert len(set(table.runs())) == len(cells) * len(table.seeds)
+    assert all(spec.train.steps and spec.train.learning_rate for spec in table.runs())
+
+
+def test_the_central_table_is_the_papers():
+    table = TABLES["central"]
+    assert (len(table.tasks), len(table.columns)) == (21, 11)
+    ldru_runs = table.restricted(columns=["ldru"]).runs()
+    assert sum(spec.train.steps for spec in ldru_runs) == 19_800_000
+    rates = {spec.train.learning_rate for spec in table.restricted(columns=["sd_ssm"]).runs()}
+    assert rates == {1e-4}
+    assert table.reported["dyck_6", "ldru"].mean == 98.5
+    assert set(table.runs()) == set(TABLES["central_id"].runs())
+
+
+def test_a_plan_groups_what_could_train_together(tmp_path):
+    plan = make_plan([small_table()], Results(tmp_path))
+    assert plan.count(State.MISSING) == 8
+    assert plan.model_steps == 32
+    assert [len(job.specs) for job in plan.jobs] == [4, 4]
+    assert plan.jobs[0].lengths == (1, 2, 3, 4, 5, 6)
+    parts = make_plan([small_table()], Results(tmp_path), fleet_size=3).jobs
+    assert [len(job.specs) for job in parts] == [3, 1, 3, 1]
+    assert Job.from_json(json.loads(json.dumps(plan.jobs[0].to_json()))) == plan.jobs[0]
+
+
+def test_working_through_a_plan_fills_the_table_and_nothing_is_done_twice(tmp_path):
+    folder, table = Results(tmp_path), small_table()
+    plan = make_plan([table], folder)
+    make_engine("local").run(plan.jobs[:1])
+    half = make_plan([table], folder)
+    assert half.count(State.DONE) == 4
+    assert [job.specs for job in half.jobs] == [plan.jobs[1].specs]
+    make_engine("local").run(half.jobs)
+    assert not make_plan([table], folder).jobs
+    run = ldru.Run.open(folder.runs / table.cell("dyck_2", "rnn")[1].name)
+    mean = 100 * run.record.evaluation.mean_accuracy((5, 6))
+    assert cell_results(table, folder)["dyck_2", "rnn"].seeds[1] == pytest.approx(mean)
+
+    other = small_table(lengths=(5, 9))
+    assert make_plan([other], folder).count(State.NOT_EVALUATED) == 8
+    make_engine("local").run(make_plan([other], folder).jobs)
+    record = ldru.Run.open(run.folder).record
+    assert set(record.evaluation.by_length) == {1, 2, 3, 4, 5, 6, 9}
+    assert record.evaluation.by_length[5] == run.record.evaluation.by_length[5]
+
+
+def test_a_record_that_does_not_belong_is_left_alone(tmp_path):
+    folder, table = Results(tmp_path), one_run()
+    make_engine("local").run(make_plan([table], folder).jobs)
+    (spec,) = table.runs()
+    path = folder.runs / spec.name / "record.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "digest": "0" * 64}))
+    kept = path.read_bytes()
+    plan = make_plan([table], folder)
+    assert plan.count(State.UNREADABLE) == 1
+    assert "00000000" in next(iter(plan.found.values())).reason
+    assert not plan.jobs
+    assert path.read_bytes() == kept
+    assert "| - |" in as_markdown(table, cell_results(table, folder))
+
+
+def test_scaled_runs_are_other_runs_and_say_so(tmp_path):
+    table = small_table().scaled(0.5)
+    assert {spec.train.steps for spec in table.runs()} == {2}
+    assert not set(table.runs()) & set(small_table().runs())
+    cells = cell_results(table, Results(tmp_path))
+    assert "small-scaled-0.5" in as_markdown(table, cells)
+    assert "SCALED to 0.5" in as_markdown(table, cells)
+    assert "SCALED to 0.5" in as_latex(table, cells)
+    assert ",0.5," in as_csv(table, cells)
+    with pytest.raises(ldru.LdruError, match="share in"):
+        small_table().scaled(2)
+
+
+def test_unknown_cells_list_the_known():
+    with pytest.raises(ldru.LdruError, match=r"unknown task of small 'parity'.*dyck_2"):
+        small_table().restricted(tasks=["parity"])
+    with pytest.raises(ldru.LdruError, match=r"unknown model of small 'lstm'.*rnn"):
+        small_table().restricted(columns=["lstm"])
+    with pytest.raises(ldru.LdruError, match=r"unknown engine 'dask'.*submitit"):
+        make_engine("dask")
+
+
+def test_rendering_shows_ours_the_papers_and_holes(tmp_path):
+    folder, table = Results(tmp_path), small_table()
+    part = table.restricted(columns=["ldru"], seeds=[0])
+    make_engine("local").run(make_plan([part], folder).jobs)
+    cells = cell_results(table, folder)
+    markdown, latex = as_markdown(table, cells), as_latex(table, cells)
+    assert "[1 of 2 seeds] (99.2 ± 0.5)" in markdown
+    assert "2 of 8 runs" in markdown
+    assert "| - |" in markdown
+    assert r"parity\_check" in latex
+    assert r"$\pm$" in latex
+    rows = as_csv(table, cells).splitlines()
+    assert rows[0].startswith("table,steps_share,task")
+    assert "small,1,parity_check,ldru,1,,100.0" in rows
+
+
+@pytest.mark.parametrize("values", [[97.0, 99.5, 98.0], [100.0, 99.0, 98.0], [3.0, -2.0, 4.0, 1.0]])
+def test_the_p_value_is_both_of_the_papers_tests(values):
+    one_sample = stats.ttest_1samp(values, 100).pvalue
+    assert p_value([value - 100 for value in values]) == pytest.approx(one_sample)
+    other = [math.sin(value) for value in values]
+    differences = [a - b for a, b in zip(values, other, strict=True)]
+    assert p_value(differences) == pytest.approx(stats.ttest_rel(values, other).pvalue)
+    assert p_value([0.0, 0.0, 0.0]) == 1
+    assert p_value([-5.0, -5.0, -5.0]) == 0
+
+
+def test_packed_runs_are_merged_and_nothing_is_overwritten(tmp_path):
+    here, there, table = Results(tmp_path / "here"), Results(tmp_path / "there"), one_run()
+    make_engine("local").run(make_plan([table], here).jobs)
+    file = tmp_path / "runs.zip"
+    names = pack(here, table.runs(), file)
+    assert len(names) == 1
+    with pytest.raises(ldru.LdruError, match="not overwritten"):
+        pack(here, table.runs(), file)
+    assert unpack(file, there) == (names, [])
+    assert not make_plan([table], there).jobs
+    marker = there.runs / names[0] / "log.jsonl"
+    marker.write_text("")
+    assert unpack(file, there) == ([], names)
+    assert marker.read_text() == ""
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    with pytest.raises(ldru.LdruError, match="no file of packed runs"):
+        unpack(tmp_path / "bad.zip", there)
+
+
+CLAIM = """
+import json, sys, time
+from ldru.experiments.results import Results
+from ldru.experiments.spec import RunSpec
+spec = RunSpec.from_json(json.loads(sys.argv[2]))
+with Results(sys.argv[1]).claimed([spec]) as ours:
+    print(len(ours), flush=True)
+    time.sleep(60)
+"""
+
+
+def test_another_process_keeps_its_claim_until_it_dies(tmp_path):
+    folder, specs = Results(tmp_path), small_table().runs()[:2]
+    other = subprocess.Popen(
+        [sys.executable, "-c", CLAIM, str(tmp_path), json.dumps(specs[0].to_json())],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with other:
+        assert other.stdout.readline().strip() == "1"
+        with folder.claimed(specs) as ours:
+            assert ours == specs[1:]
+        job = Job(specs=tuple(specs[:1]), lengths=(5,), out=str(tmp_path))
+        assert work_on(job) == 1
+        assert not (folder.runs / specs[0].name).exists()
+        os.kill(other.pid, signal.SIGKILL)
+    with folder.claimed(specs) as ours:
+        assert ours == specs
+
+
+def test_submitit_gives_records_of_the_same_form(tmp_path):
+    pytest.importorskip("submitit")
+    here, there, table = Results(tmp_path / "here"), Results(tmp_path / "there"), one_run()
+    make_engine("local").run(make_plan([table], here).jobs)
+    SubmititEngine(cluster="local").run(make_plan([table], there).jobs)
+    (spec,) = table.runs()
+    ours, theirs = (
+        json.loads((folder.runs / spec.name / "record.json").read_text())
+        for folder in (here, there)
+    )
+    assert ours.keys() == theirs.keys()
+    assert ours["final"] == theirs["final"]
+    assert set(ours["evaluation"]) == set(theirs["evaluation"])
+
+
+def test_submitit_gives_up_with_the_reason_and_the_logs(tmp_path, monkeypatch):
+    pytest.importorskip("submitit")
+    monkeypatch.setattr("ldru.experiments.engines.submitit.RETRIES", 1)
+    (spec,) = one_run().runs()
+    job = Job(specs=(spec,), lengths=(5,), out=str(tmp_path), device="nowhere")
+    with pytest.raises(ldru.LdruError, match=r"failed 1 times.*nowhere.*logs are in"):
+        SubmititEngine(cluster="local").run([job])
