@@ -35,6 +35,7 @@ from ldru.experiments.rendering import as_csv, as_latex, as_markdown, cell_resul
 from ldru.experiments.reproduction import FLEET_SIZE, make_plan
 from ldru.experiments.results import Results, State
 from ldru.experiments.run import Run
+from ldru.experiments.study_figures import STUDY_FIGURES
 from ldru.experiments.summary import summarise
 from ldru.experiments.table import Table as PaperTable
 from ldru.experiments.training import check_seed, find_device
@@ -457,6 +458,10 @@ class Reproduce:
             name = table.name if is_whole else f"{table.name}-part"
             for ending, write in (("md", as_markdown), ("tex", as_latex), ("csv", as_csv)):
                 write_text(results.folder / "tables" / f"{name}.{ending}", write(table, cells))
+            if table.figure is not None and any(cell.seeds for cell in cells.values()):
+                figure = STUDY_FIGURES[table.figure](table, results)
+                for ending in ("png", "svg"):
+                    save_figure(figure, results.folder / "figures" / f"{name}.{ending}")
 
 
 QUICK = {

@@ -1,12 +1,16 @@
 """Tables rebuilt: plans, fleets, claims, records and what is rendered from them."""
 
+import contextlib
 import json
 import math
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from scipy import stats
@@ -20,6 +24,7 @@ from ldru.experiments.presets import TABLES
 from ldru.experiments.rendering import as_csv, as_latex, as_markdown, cell_results, p_value
 from ldru.experiments.reproduction import Job, make_plan, work_on
 from ldru.experiments.results import Results, State
+from ldru.experiments.study_figures import STUDY_FIGURES
 from ldru.experiments.table import Column, Reported, Table
 from ldru.models import LDRUSpec, RNNSpec
 from ldru.training.spec import TrainSpec
@@ -236,6 +241,57 @@ def test_submitit_gives_records_of_the_same_form(tmp_path):
     assert set(ours["evaluation"]) == set(theirs["evaluation"])
 
 
+def workers(folder):
+    """Processes of submitit's that work on jobs of a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it may have ended since
+            words = path.read_bytes().decode().split("\0")
+            if "submitit.core._submit" in words and any(str(folder) in word for word in words):
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for workers in /proc")
+def test_a_worker_killed_in_the_middle_is_sent_the_job_again(tmp_path):
+    pytest.importorskip("submitit")
+    column = Column(model=RNNSpec(dim=4), train=replace(TRAIN, steps=1000, validate_every=500))
+    table = replace(one_run(), columns={"rnn": column})
+    here, there = Results(tmp_path / "here"), Results(tmp_path / "there")
+    make_engine("local").run(make_plan([table], here).jobs)
+    killed = []
+
+    def kill_the_first():
+        while not killed:
+            if (there.folder / ".claims").exists():  # it has begun to work
+                killed.extend(workers(there.folder))
+                for worker in killed:
+                    os.kill(worker, signal.SIGKILL)
+            time.sleep(0.05)
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    SubmititEngine(cluster="local").run(make_plan([table], there).jobs)
+    killer.join()
+    (spec,) = table.runs()
+    assert len(killed) == 1
+    assert len(list((there.folder / ".jobs").glob("*_submitted.pkl"))) == 2
+    weights = [(folder.runs / spec.name / "weights.safetensors") for folder in (here, there)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_ray_gives_records_of_the_same_form(tmp_path):
+    pytest.importorskip("ray", reason="ray is large and in no development install")
+    from ldru.experiments.engines.ray import RayEngine
+
+    here, there, table = Results(tmp_path / "here"), Results(tmp_path / "there"), one_run()
+    make_engine("local").run(make_plan([table], here).jobs)
+    RayEngine().run(make_plan([table], there).jobs)
+    (spec,) = table.runs()
+    weights = [(folder.runs / spec.name / "weights.safetensors") for folder in (here, there)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
 def test_submitit_gives_up_with_the_reason_and_the_logs(tmp_path, monkeypatch):
     pytest.importorskip("submitit")
     monkeypatch.setattr("ldru.experiments.engines.submitit.RETRIES", 1)
@@ -243,3 +299,25 @@ def test_submitit_gives_up_with_the_reason_and_the_logs(tmp_path, monkeypatch):
     job = Job(specs=(spec,), lengths=(5,), out=str(tmp_path), device="nowhere")
     with pytest.raises(ldru.LdruError, match=r"failed 1 times.*nowhere.*logs are in"):
         SubmititEngine(cluster="local").run([job])
+
+
+@pytest.mark.parametrize("kind", STUDY_FIGURES)
+def test_figures_are_drawn_from_what_is_there(kind, tmp_path):
+    folder = Results(tmp_path)
+    table = small_table(
+        tasks=("parity_check",),
+        columns={
+            f"ldru-{length}": Column(
+                model=LDRUSpec(dim=4), train=replace(TRAIN, max_length=length, steps=8)
+            )
+            for length in (4, 5, 6)
+        },
+        lengths=(5, 6, 7),
+        figure=kind,
+        reported={("parity_check", f"ldru-{n}"): Reported(mean=90.0 + n) for n in (4, 5, 6)},
+    )
+    make_engine("local").run(make_plan([table], folder).jobs[:2])
+    figure = STUDY_FIGURES[kind](table, folder)
+    drawn = sum(len(axes.lines) for axes in figure.axes)
+    assert drawn == {"training_length": 4, "optimizers": 10}[kind]
+    figure.savefig(tmp_path / "figure.png")

@@ -26,7 +26,7 @@ def accuracy_figure(
 
     max_length: the longest training word; longer ones are out of distribution.
     """
-    figure = _new_figure(width=8, height=4)
+    figure = new_figure(width=8, height=4)
     axes = figure.subplots()
     for name, evaluation in evaluations.items():
         lengths = list(evaluation.by_length)
@@ -53,7 +53,7 @@ def accuracy_figure(
 
 def monoid_figure(monoid: Monoid, *, title: str) -> "Figure":
     """The multiplication table as a heatmap: row times column."""
-    figure = _new_figure(width=6, height=5)
+    figure = new_figure(width=6, height=5)
     axes = figure.subplots()
     image = axes.imshow(monoid.table, cmap="viridis", interpolation="nearest")
     figure.colorbar(image, ax=axes, label="class of the product")
@@ -63,7 +63,7 @@ def monoid_figure(monoid: Monoid, *, title: str) -> "Figure":
 
 def fleet_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
     """Milliseconds of a training step by the members of the fleet."""
-    figure = _new_figure(width=8, height=4)
+    figure = new_figure(width=8, height=4)
     axes = figure.subplots()
     curves: dict[str, dict[float, float]] = {}
     for row in rows:
@@ -84,7 +84,7 @@ def scaling_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
     """Time and peak memory by the length of words, a column for each size."""
     sizes = list(dict.fromkeys(str(row["size"]) for row in rows))
     models = list(dict.fromkeys(str(row["model"]) for row in rows))
-    figure = _new_figure(width=4 * len(sizes) + 1, height=6)
+    figure = new_figure(width=4 * len(sizes) + 1, height=6)
     grid = figure.subplots(2, len(sizes), squeeze=False, sharex=True, sharey="row")
     for column, size in enumerate(sizes):
         for axes, field in ((grid[0, column], "ms"), (grid[1, column], "peak_mib")):
@@ -108,7 +108,7 @@ def scaling_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
 
 def models_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
     """A training step and a test word of every model, in multiples of the LDRU's."""
-    figure = _new_figure(width=9, height=4)
+    figure = new_figure(width=9, height=4)
     labels = {"step_ratio": "training step, length 40", "word_ratio": "test word, length 500"}
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (field, title) in zip(panels, labels.items(), strict=True):
@@ -141,7 +141,7 @@ def check_figure_path(path: Path) -> None:
         raise LdruError(f"a figure is one of {', '.join(FORMATS)}, got the name {path.name!r}")
 
 
-def _new_figure(*, width: float, height: float) -> "Figure":
+def new_figure(*, width: float, height: float) -> "Figure":
     """A figure of its own, without pyplot's global state."""
     try:
         from matplotlib.figure import Figure

@@ -74,7 +74,7 @@ class Run:
             task=task,
             model=trained_model(spec, task, weights, source=str(folder / WEIGHTS)),
             record=record,
-            log=_read_log(folder / LOG),
+            log=read_log(folder),
             folder=folder,
         )
 
@@ -180,7 +180,9 @@ def load(path: str | Path) -> nn.Module:
     return Run.open(path).model
 
 
-def _read_log(path: Path) -> list[LogEntry]:
+def read_log(folder: Path) -> list[LogEntry]:
+    """The log of a run folder."""
+    path = folder / LOG
     try:
         return [LogEntry(**json.loads(line)) for line in path.read_text().splitlines()]
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as problem:

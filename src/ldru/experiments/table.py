@@ -41,6 +41,7 @@ class Table:
     lengths: of the test words whose mean accuracy is the cell; 512 words each.
     reference: the label of the column that the others are tested against, if any.
     share: of the steps that each run takes; below 1 the table is marked as scaled.
+    figure: the kind of figure drawn beside it, if any (see `study_figures`).
     reported: the paper's cells, by task and label.
     """
 
@@ -52,6 +53,7 @@ class Table:
     lengths: tuple[int, ...] = tuple(range(41, 501))
     reference: str | None = None
     share: float = 1.0
+    figure: str | None = None
     reported: Mapping[tuple[str, str], Reported] = field(default_factory=dict)
 
     def cell(self, task_name: str, label: str) -> dict[int, RunSpec]:

@@ -49,6 +49,7 @@ TRAINING_LENGTH = Table(
         for length in (40, 60, 100, 150)
         for name in ("ldru", "rnn")
     },
+    figure="training_length",
     reported=reported.training_length_cells(),
 )
 
@@ -83,6 +84,7 @@ OPTIMIZERS = Table(
         for dropout in (0.0, 0.1)
     },
     seeds=tuple(range(10)),
+    figure="optimizers",
     reported=reported.optimizer_cells(),
 )
 

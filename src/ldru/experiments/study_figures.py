@@ -1,0 +1,133 @@
+"""Figures of the paper's studies, drawn from records and logs alone."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ldru.experiments.figures import new_figure
+from ldru.experiments.rendering import cell_results
+from ldru.experiments.results import Results
+from ldru.experiments.run import read_log
+from ldru.experiments.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Curve = Mapping[int, float]
+
+
+def training_length_figure(table: Table, results: Results) -> "Figure":
+    """Accuracy by the longest training word, a panel for each task; the paper's means dashed.
+
+    Columns are called `model-length`.
+    """
+    cells = cell_results(table, results)
+    figure = new_figure(width=3 * len(table.tasks) + 1, height=3.5)
+    panels = figure.subplots(1, len(table.tasks), sharey=True, squeeze=False)[0]
+    models = dict.fromkeys(label.rsplit("-", 1)[0] for label in table.columns)
+    for axes, task in zip(panels, table.tasks, strict=True):
+        for model in models:
+            labels = [label for label in table.columns if label.rsplit("-", 1)[0] == model]
+            done = {_length(label): cells[task, label] for label in labels}
+            done = {length: cell for length, cell in done.items() if cell.seeds}
+            line = axes.errorbar(
+                list(done),
+                [cell.mean for cell in done.values()],
+                [cell.std for cell in done.values()],
+                marker="o",
+                ms=4,
+                lw=1.2,
+                capsize=3,
+                label=model,
+            )
+            paper = {_length(label): cells[task, label].reported for label in labels}
+            printed = {length: r.mean for length, r in paper.items() if r and r.mean is not None}
+            axes.plot(
+                list(printed), list(printed.values()), ls="--", lw=0.9, color=line[0].get_color()
+            )
+        axes.set(title=task, xlabel="longest training word")
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("accuracy, %")
+    panels[0].legend(fontsize=8)
+    _entitle(figure, table)
+    return figure
+
+
+def optimizer_figure(table: Table, results: Results) -> "Figure":
+    """Losses and accuracies of every column: means over seeds, deviations as filled areas."""
+    figure = new_figure(width=12, height=7)
+    grid = figure.subplots(2, 3)
+    grid[1, 2].axis("off")
+    panels: dict[str, tuple[Axes, str]] = {
+        "training loss": (grid[0, 0], "step"),
+        "validation loss": (grid[0, 1], "step"),
+        "validation accuracy, %": (grid[0, 2], "step"),
+        "test accuracy, %": (grid[1, 0], "length of the words"),
+        "log validation loss - log training loss": (grid[1, 1], "step"),
+    }
+    (task,) = table.tasks
+    for label in table.columns:
+        curves = _curves(table, task, label, results)
+        for name, (axes, _) in panels.items():
+            _draw_mean(axes, [curve[name] for curve in curves], label=label)
+    for name, (axes, x_name) in panels.items():
+        axes.set(title=name, xlabel=x_name)
+        axes.grid(alpha=0.3)
+        if name in ("training loss", "validation loss"):
+            axes.set_yscale("log")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    grid[1, 2].legend(handles, labels, loc="center")
+    _entitle(figure, table)
+    return figure
+
+
+def _curves(table: Table, task: str, label: str, results: Results) -> list[dict[str, Curve]]:
+    """Of every seed that is there."""
+    curves: list[dict[str, Curve]] = []
+    for spec in table.cell(task, label).values():
+        evaluation = results.evaluation(spec, table.evaluated_lengths(spec))
+        if evaluation is None:
+            continue
+        log = read_log(results.runs / spec.name)
+        curves.append(
+            {
+                "training loss": {e.step: e.loss for e in log},
+                "validation loss": {e.step: e.validation_loss for e in log},
+                "validation accuracy, %": {e.step: 100 * e.validation_accuracy for e in log},
+                "test accuracy, %": {n: 100 * a for n, a in evaluation.accuracy.items()},
+                "log validation loss - log training loss": {
+                    e.step: math.log(e.validation_loss / e.loss)
+                    for e in log
+                    if e.loss > 0 and e.validation_loss > 0
+                },
+            }
+        )
+    return curves
+
+
+def _draw_mean(axes: "Axes", curves: Sequence[Curve], *, label: str) -> None:
+    if not curves:
+        return
+    shared = sorted(set.intersection(*(set(curve) for curve in curves)))
+    values = np.array([[curve[x] for x in shared] for curve in curves])
+    mean, spread = values.mean(axis=0), values.std(axis=0)
+    (line,) = axes.plot(shared, mean, lw=1.2, label=f"{label} ({len(curves)} seeds)")
+    axes.fill_between(shared, mean - spread, mean + spread, color=line.get_color(), alpha=0.2)
+
+
+def _entitle(figure: "Figure", table: Table) -> None:
+    figure.suptitle(table.caption, fontsize=10)
+
+
+def _length(label: str) -> int:
+    return int(label.rsplit("-", 1)[1])
+
+
+STUDY_FIGURES: dict[str, Callable[[Table, Results], "Figure"]] = {
+    "training_length": training_length_figure,
+    "optimizers": optimizer_figure,
+}
+"""By the kind of figure that a table names."""
