@@ -116,10 +116,19 @@ def _slope(
 
 @triton.jit
 def _untransposed(
-    ptr, outer, inner, OUTER: tl.constexpr, INNER: tl.constexpr, MASKED: tl.constexpr
+    ptr,
+    outer,
+    inner,
+    OUTER: tl.constexpr,
+    INNER: tl.constexpr,
+    STRIDE: tl.constexpr,
+    MASKED: tl.constexpr,
 ):
-    """Tile [outer, inner] of a matrix as it lies; MASKED: zero past its ends."""
-    place = ptr + outer[:, None] * INNER + inner[None, :]
+    """Tile [outer, inner] of a matrix with rows of STRIDE, as it lies; MASKED: zero past its ends.
+
+    What `load_matrix` gives, transposed.
+    """
+    place = ptr + outer[:, None] * STRIDE + inner[None, :]
     if MASKED:
         return tl.load(place, mask=(outer[:, None] < OUTER) & (inner[None, :] < INNER), other=0.0)
     else:
@@ -368,12 +377,14 @@ def fused_backward_kernel(
 
     for start in range(0, 4 * DIM, UNITS):
         unit = start + block
-        down = _untransposed(matrices_ptr + DOWN * AREA, channel, unit, DIM, 4 * DIM, MASKED)
+        down = _untransposed(
+            matrices_ptr + DOWN * AREA, channel, unit, DIM, 4 * DIM, 4 * DIM, MASKED
+        )
         dpu = tl.dot(df, down, input_precision=PRECISION)
         dpu *= _slope(operands, PU * DIM, ZU * DIM, unit, 4 * DIM, False, SILU)
         dpu = dpu.to(kind)
         _store(operands + DPU * DIM, unit, dpu, 4 * DIM, False)
-        up = _untransposed(matrices_ptr + UP * AREA, unit, channel, 4 * DIM, DIM, MASKED)
+        up = _untransposed(matrices_ptr + UP * AREA, unit, channel, 4 * DIM, DIM, DIM, MASKED)
         dh = tl.dot(dpu, up, dh, input_precision=PRECISION)
 
     alone = (row < end) & ~paired
@@ -387,17 +398,17 @@ def fused_backward_kernel(
 
     dh = tl.where(paired[:, None], dh, 0.0).to(kind)
     _store(operands + DH * DIM, channel, dh, DIM, MASKED)
-    matrix = _untransposed(matrices_ptr + OUT * AREA, channel, channel, DIM, DIM, MASKED)
+    matrix = _untransposed(matrices_ptr + OUT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
     dmixed = tl.dot(dh, matrix, input_precision=PRECISION).to(kind)
     _store(operands + DMIXED * DIM, channel, dmixed, DIM, MASKED)
-    matrix = _untransposed(matrices_ptr + LEFT * AREA, channel, channel, DIM, DIM, MASKED)
+    matrix = _untransposed(matrices_ptr + LEFT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
     dgated = tl.dot(dmixed, matrix, input_precision=PRECISION)
     dgate_left = (dgated * tl.load(x_ptr + place, mask=both, other=0.0)).to(kind)
     _store(operands + DGATE * DIM, channel, dgate_left, DIM, MASKED)
     dgated *= tl.load(dx_ptr + place, mask=both, other=0.0)
     tl.debug_barrier()
     tl.store(dx_ptr + place, dgated, mask=both)
-    matrix = _untransposed(matrices_ptr + RIGHT * AREA, channel, channel, DIM, DIM, MASKED)
+    matrix = _untransposed(matrices_ptr + RIGHT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
     dgated = tl.dot(dmixed, matrix, input_precision=PRECISION)
     dgate_right = (dgated * tl.load(x_ptr + place + DIM, mask=both, other=0.0)).to(kind)
     _store(operands + (DGATE + 1) * DIM, channel, dgate_right, DIM, MASKED)
@@ -408,16 +419,20 @@ def fused_backward_kernel(
     dp1 = tl.zeros((ROWS, 2 * PAD), dtype=tl.float32)
     for start in range(0, 4 * DIM, UNITS):
         unit = start + block
-        third = _untransposed(matrices_ptr + GATES * AREA, channel, unit, DIM, 4 * DIM, MASKED)
+        third = _untransposed(
+            matrices_ptr + GATES * AREA, channel, unit, DIM, 4 * DIM, 4 * DIM, MASKED
+        )
         dp2 = tl.dot(dgate_left, third, input_precision=PRECISION)
         third = _untransposed(
-            matrices_ptr + (GATES + 4) * AREA, channel, unit, DIM, 4 * DIM, MASKED
+            matrices_ptr + (GATES + 4) * AREA, channel, unit, DIM, 4 * DIM, 4 * DIM, MASKED
         )
         dp2 = tl.dot(dgate_right, third, dp2, input_precision=PRECISION)
         dp2 *= _slope(operands, P2 * DIM, Z2 * DIM, unit, 4 * DIM, False, SILU)
         dp2 = dp2.to(kind)
         _store(operands + DP2 * DIM, unit, dp2, 4 * DIM, False)
-        second = _untransposed(matrices_ptr + HIDDEN * AREA, unit, double, 4 * DIM, 2 * DIM, MASKED)
+        second = _untransposed(
+            matrices_ptr + HIDDEN * AREA, unit, double, 4 * DIM, 2 * DIM, 2 * DIM, MASKED
+        )
         dp1 = tl.dot(dp2, second, dp1, input_precision=PRECISION)
 
     dp1 *= _slope(operands, P1 * DIM, Z1 * DIM, double, 2 * DIM, MASKED, SILU)
@@ -425,7 +440,15 @@ def fused_backward_kernel(
     _store(operands + DP1 * DIM, double, dp1, 2 * DIM, MASKED)
     tl.debug_barrier()
     for side in tl.static_range(2):
-        first = _columns(matrices_ptr + EXPAND * AREA + side * DIM, double, channel, DIM, MASKED)
+        first = _untransposed(
+            matrices_ptr + EXPAND * AREA + side * DIM,
+            double,
+            channel,
+            2 * DIM,
+            DIM,
+            2 * DIM,
+            MASKED,
+        )
         dx = tl.load(dx_ptr + place + side * DIM, mask=both, other=0.0)
         dx = tl.dot(dp1, first, dx, input_precision=PRECISION) * down_scale
         tl.store(dx_ptr + place + side * DIM, dx, mask=both)
@@ -433,17 +456,6 @@ def fused_backward_kernel(
         largest = tl.maximum(largest, side_largest)
     bits = largest.to(tl.int32, bitcast=True)
     tl.atomic_max(peaks_ptr + member * peaks_stride + level, bits, sem="relaxed")
-
-
-@triton.jit
-def _columns(ptr, outer, inner, DIM: tl.constexpr, MASKED: tl.constexpr):
-    """Tile [2 d, d] of a matrix with rows of 2 d, as it lies."""
-    place = ptr + outer[:, None] * (2 * DIM) + inner[None, :]
-    if MASKED:
-        there = (outer < 2 * DIM)[:, None] & (inner < DIM)[None, :]
-        return tl.load(place, mask=there, other=0.0)
-    else:
-        return tl.load(place)
 
 
 @triton.jit(do_not_specialize=["add", "used"])

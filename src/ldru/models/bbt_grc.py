@@ -90,6 +90,7 @@ class BBTGRCSpec(ModelSpec):
             dropout for the LDRU alone.
     """
 
+    module: ClassVar[type[nn.Module]] = BBTGRCClassifier
     paper_parameters: ClassVar[int] = 240_000
 
     embedding_dim: int = 64
@@ -100,12 +101,3 @@ class BBTGRCSpec(ModelSpec):
     def listops(cls) -> Self:
         """The paper's settings for ListOps: the defaults of the published code."""
         return cls(embedding_dim=128, dim=128, dropout=0.1)
-
-    def build(self, *, vocab_size: int, num_classes: int) -> BBTGRCClassifier:
-        return BBTGRCClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            embedding_dim=self.embedding_dim,
-            dim=self.dim,
-            dropout=self.dropout,
-        )

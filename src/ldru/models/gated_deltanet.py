@@ -268,6 +268,7 @@ class GatedDeltaNetSpec(ModelSpec):
         hidden: width of the SwiGLU layer.
     """
 
+    module: ClassVar[type[nn.Module]] = GatedDeltaNetClassifier
     paper_parameters: ClassVar[int] = 230_000
     note: ClassVar[str] = "with a SwiGLU width of 256; the table's residual dimension is 128"
 
@@ -278,16 +279,3 @@ class GatedDeltaNetSpec(ModelSpec):
     value_expansion: int = 2
     conv_width: int = 4
     hidden: int = 256
-
-    def build(self, *, vocab_size: int, num_classes: int) -> GatedDeltaNetClassifier:
-        return GatedDeltaNetClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            num_layers=self.num_layers,
-            num_heads=self.num_heads,
-            head_dim=self.head_dim,
-            value_expansion=self.value_expansion,
-            conv_width=self.conv_width,
-            hidden=self.hidden,
-        )

@@ -58,6 +58,7 @@ class LSTMSpec(ModelSpec):
         dim: width of the output and of the cell.
     """
 
+    module: ClassVar[type[nn.Module]] = LSTMClassifier
     paper_parameters: ClassVar[int] = 270_000
 
     dim: int = 256
@@ -66,6 +67,3 @@ class LSTMSpec(ModelSpec):
     def listops(cls) -> "LSTMSpec":
         """The paper's settings for ListOps."""
         return cls(dim=1024)
-
-    def build(self, *, vocab_size: int, num_classes: int) -> LSTMClassifier:
-        return LSTMClassifier(vocab_size=vocab_size, num_classes=num_classes, dim=self.dim)

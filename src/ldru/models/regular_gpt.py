@@ -137,6 +137,7 @@ class RegularGPTSpec(ModelSpec):
         dropout: rate after each level; none came out best in the paper's sweep.
     """
 
+    module: ClassVar[type[nn.Module]] = RegularGPTClassifier
     paper_parameters: ClassVar[int] = 3_200_000
     learning_rate: ClassVar[float | None] = 1e-4
     note: ClassVar[str] = "the paper's total equals four layers that share no weights"
@@ -145,13 +146,3 @@ class RegularGPTSpec(ModelSpec):
     num_heads: int = 8
     chunk_size: int = 2
     dropout: float = 0.0
-
-    def build(self, *, vocab_size: int, num_classes: int) -> RegularGPTClassifier:
-        return RegularGPTClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            num_heads=self.num_heads,
-            chunk_size=self.chunk_size,
-            dropout=self.dropout,
-        )

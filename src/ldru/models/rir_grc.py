@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.errors import LdruError
@@ -103,6 +103,7 @@ class RIRGRCSpec(ModelSpec):
         dropout: rate on the embeddings and in the classifier.
     """
 
+    module: ClassVar[type[nn.Module]] = RIRGRCClassifier
     paper_parameters: ClassVar[int] = 430_000
     note: ClassVar[str] = "without the published system's state-space layer; ListOps settings"
 
@@ -114,12 +115,3 @@ class RIRGRCSpec(ModelSpec):
     def listops(cls) -> Self:
         """The paper's settings for ListOps: the defaults."""
         return cls()
-
-    def build(self, *, vocab_size: int, num_classes: int) -> RIRGRCClassifier:
-        return RIRGRCClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            chunk_size=self.chunk_size,
-            dropout=self.dropout,
-        )

@@ -46,9 +46,7 @@ class RNNSpec(ModelSpec):
         dim: width of the state.
     """
 
+    module: ClassVar[type[nn.Module]] = RNNClassifier
     paper_parameters: ClassVar[int] = 67_000
 
     dim: int = 256
-
-    def build(self, *, vocab_size: int, num_classes: int) -> RNNClassifier:
-        return RNNClassifier(vocab_size=vocab_size, num_classes=num_classes, dim=self.dim)

@@ -173,19 +173,10 @@ class S5Spec(ModelSpec):
         num_blocks: how many HiPPO matrices the state starts from.
     """
 
+    module: ClassVar[type[nn.Module]] = S5Classifier
     paper_parameters: ClassVar[int] = 270_000
 
     dim: int = 256
     state_dim: int = 256
     num_layers: int = 2
     num_blocks: int = 8
-
-    def build(self, *, vocab_size: int, num_classes: int) -> S5Classifier:
-        return S5Classifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            state_dim=self.state_dim,
-            num_layers=self.num_layers,
-            num_blocks=self.num_blocks,
-        )

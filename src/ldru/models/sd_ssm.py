@@ -90,18 +90,10 @@ class SDSSMSpec(ModelSpec):
         norm_order: p of the L_p norm that the columns of a transition are scaled to.
     """
 
+    module: ClassVar[type[nn.Module]] = SDSSMClassifier
     learning_rate: ClassVar[float] = 1e-4
     paper_parameters: ClassVar[int] = 530_000
 
     dim: int = 256
     num_transitions: int = 8
     norm_order: float = 1.2
-
-    def build(self, *, vocab_size: int, num_classes: int) -> SDSSMClassifier:
-        return SDSSMClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            num_transitions=self.num_transitions,
-            norm_order=self.norm_order,
-        )
