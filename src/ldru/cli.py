@@ -429,9 +429,11 @@ class Reproduce:
         counts = ", ".join(f"{plan.count(state)} {state}" for state in State)
         hours = plan.seconds(self.device) / 3600
         say(
-            f"{len(plan.found)} runs: {counts}; {len(plan.jobs)} fleets to work on, "
-            f"{plan.model_steps:,} model-steps, very roughly {hours:.1f} h if all were LDRUs"
+            f"{len(plan.found)} runs: {counts}; {plan.model_steps:,} model-steps to train, roughly "
+            f"{hours:.1f} h here, in {len(plan.jobs)} fleets:"
         )
+        for number, job in enumerate(plan.jobs, start=1):
+            say(f"  {number}. {job.title}")
         if not self.plan:
             make_engine(self.engine).run(plan.jobs)
         for table in tables:

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import torch
 
-from ldru.evaluation import Evaluation, LengthResult, count_answers, draw_test_words
+from ldru.evaluation import Evaluation, LengthResult, count_answers
 from ldru.experiments.run import Run
 from ldru.experiments.spec import RunSpec
+from ldru.randomness import Stream
 from ldru.training.fleet import Fleet, Member
+from ldru.training.fused_sampling import make_sampler
 from ldru.training.spec import products_in
 
 
@@ -79,26 +81,26 @@ def _evaluate_fleet(
         for index, run in enumerate(runs)
     ]
     fleet = Fleet(members, device=device)
+    tasks = {run.task.spec: run.task for run in runs}
+    sampler = make_sampler(list(tasks.values()), [seed] * len(tasks), device=device)
+    rows = torch.tensor([list(tasks).index(run.task.spec) for run in runs], device=device)
     by_length: list[dict[int, LengthResult]] = [{} for _ in runs]
     with products_in(runs[0].spec.train.precision, device=device):
         for length in lengths:
-            batches = {
-                run.task.spec: draw_test_words(
-                    run.task, length, words=words, seed=seed, device=device
-                )
-                for run in {run.task.spec: run for run in runs}.values()
-            }
-            own = [batches[run.task.spec] for run in runs]
-            sizes = [batch.tokens.shape[1] for batch in own]
-            tokens = torch.zeros(len(runs), words, max(sizes), dtype=torch.int64, device=device)
-            for row, batch in zip(tokens, own, strict=True):
-                row[:, : batch.tokens.shape[1]] = batch.tokens
-            word_lengths = None
-            if min(sizes) < max(sizes):
-                word_lengths = torch.tensor(sizes, device=device)[:, None].expand(-1, words)
-            predicted = fleet.scores(tokens, word_lengths).argmax(dim=-1)
-            for run, results, answers, batch in zip(runs, by_length, predicted, own, strict=True):
-                results[length] = count_answers(answers, batch.labels, run.task.num_classes)
+            # The words of `draw_test_words`, whose key is folded with the length.
+            batch = sampler.words(
+                Stream.TEST,
+                torch.tensor(length, device=device),
+                batch_size=words,
+                length=length,
+                split="test",
+            )
+            word_lengths = None if batch.lengths is None else batch.lengths[rows]
+            answers = fleet.scores(batch.tokens[rows], word_lengths).argmax(dim=-1)
+            for run, results, own, labels in zip(
+                runs, by_length, answers, batch.labels[rows], strict=True
+            ):
+                results[length] = count_answers(own, labels, run.task.num_classes)
             if on_length is not None:
                 on_length(length)
     return [Evaluation(by_length=results) for results in by_length]

@@ -10,11 +10,30 @@ from ldru.experiments.run import Run
 from ldru.experiments.spec import RunSpec
 from ldru.experiments.table import Table
 from ldru.experiments.training import find_device, train_runs
+from ldru.models import model_name
 from ldru.training.loop import Observer
 
 FLEET_SIZE = 48
-SECONDS_PER_MODEL_STEP = {"cuda": 1 / 18_000, "cpu": 0.05}
-"""Of an LDRU at the paper's settings: on an H200 as `benchmarks/` has it, on a CPU core about."""
+SECONDS_PER_MODEL_STEP = {"cuda": 1 / 18_000, "cpu": 0.1}
+"""Of an LDRU at the paper's settings, batch 256: on an H200 in a fleet of 48, on a CPU core."""
+
+# A training step over the LDRU's, on an H200 and on a CPU core (see `benchmarks/`).
+STEP_RATIOS = {
+    "ldru": {"cuda": 1.0, "cpu": 1.0},
+    "rnn": {"cuda": 3.9, "cpu": 0.6},
+    "lstm": {"cpu": 1.8},
+    "gated_deltanet": {"cuda": 26.0, "cpu": 4.8},
+    "transformer_nope": {"cuda": 21.0, "cpu": 3.1},
+    "transformer_alibi": {"cuda": 21.0, "cpu": 3.7},
+    "transformer_rope": {"cuda": 23.0, "cpu": 3.6},
+    "transformer_sinusoidal": {"cuda": 21.0, "cpu": 2.9},
+    "s5": {"cuda": 6.8, "cpu": 1.9},
+    "sd_ssm": {"cuda": 18.0, "cpu": 1.5},
+    "regular_gpt": {"cuda": 46.0, "cpu": 3.8},
+    "bbt_grc": {"cuda": 5.0, "cpu": 1.1},
+    "rir_grc": {"cuda": 10.0, "cpu": 2.9},
+}
+UNKNOWN_RATIO = 10.0  # of what was not measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +47,16 @@ class Job:
     lengths: tuple[int, ...]
     out: str
     device: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What the fleet is, in a line."""
+        first, tasks = self.specs[0], {spec.task.name for spec in self.specs}
+        steps = sorted({spec.train.steps or 0 for spec in self.specs})
+        return (
+            f"{len(self.specs)} runs of {model_name(first.model)} on {len(tasks)} tasks, words up "
+            f"to {first.train.max_length}, {' and '.join(f'{count:,}' for count in steps)} steps"
+        )
 
     def to_json(self) -> dict[str, Json]:
         """As JSON values, for a worker elsewhere."""
@@ -61,8 +90,14 @@ class Plan:
         )
 
     def seconds(self, device: str | None) -> float:
-        """A rough estimate for LDRUs; other models cost more (`ldru bench models`)."""
-        return self.model_steps * SECONDS_PER_MODEL_STEP[find_device(device).type]
+        """A rough estimate of the training, from what was measured of each model."""
+        where = find_device(device).type
+        total = 0.0
+        for spec, found in self.found.items():
+            if found.state is State.MISSING:
+                ratios = STEP_RATIOS.get(model_name(spec.model), {})
+                total += ratios.get(where, UNKNOWN_RATIO) * (spec.train.steps or 0)
+        return total * SECONDS_PER_MODEL_STEP[where]
 
 
 def make_plan(

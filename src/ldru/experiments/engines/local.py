@@ -13,7 +13,7 @@ class LocalEngine:
         """Work on every job in turn."""
         for number, job in enumerate(jobs, start=1):
             steps = max(spec.train.steps or 0 for spec in job.specs)
-            name = f"fleet {number} of {len(jobs)}, {len(job.specs)} runs"
+            name = f"fleet {number} of {len(jobs)}: {job.title}"
             with (
                 ProgressBar(steps=steps, description=name) as bar,
                 counting("evaluating", total=len(job.lengths)) as advance,
