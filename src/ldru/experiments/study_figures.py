@@ -19,6 +19,32 @@ if TYPE_CHECKING:
 Curve = Mapping[int, float]
 
 
+def accuracy_figure(table: Table, results: Results) -> "Figure":
+    """Accuracy by length, a panel for each task: means over seeds, deviations as filled areas."""
+    columns = min(7, len(table.tasks))
+    rows = math.ceil(len(table.tasks) / columns)
+    figure = new_figure(width=2.6 * columns + 1, height=2.2 * rows + 0.8)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes in panels.flat[len(table.tasks) :]:
+        axes.axis("off")
+    for axes, task in zip(panels.flat, table.tasks, strict=False):
+        for label in table.columns:
+            found = (
+                results.evaluation(spec, table.evaluated_lengths(spec))
+                for spec in table.cell(task, label).values()
+            )
+            curves = [{n: 100 * a for n, a in e.accuracy.items()} for e in found if e]
+            _draw_mean(axes, curves, label=label)
+        axes.set_title(task, fontsize=8)
+        axes.grid(alpha=0.3)
+    figure.supylabel("accuracy, %", fontsize=9)
+    figure.supxlabel("length of the words", fontsize=9)
+    handles = {h.get_label(): h for axes in panels.flat for h in axes.lines}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=8)
+    _entitle(figure, table)
+    return figure
+
+
 def training_length_figure(table: Table, results: Results) -> "Figure":
     """Accuracy by the longest training word, a panel for each task; the paper's means dashed.
 
@@ -127,6 +153,7 @@ def _length(label: str) -> int:
 
 
 STUDY_FIGURES: dict[str, Callable[[Table, Results], "Figure"]] = {
+    "accuracy": accuracy_figure,
     "training_length": training_length_figure,
     "optimizers": optimizer_figure,
 }

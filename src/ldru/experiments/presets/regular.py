@@ -29,6 +29,7 @@ CENTRAL = Table(
     tasks=tuple(TASKS),
     columns={name: Column(model=MODELS[name]()) for name in COMPARED},
     reference="ldru",
+    figure="accuracy",
     reported=reported.cells("central_ood", seeds="central_seeds"),
 )
 
@@ -37,6 +38,7 @@ IN_DISTRIBUTION = replace(
     name="central_id",
     caption="Mean accuracy over lengths 1 to 40, trained on words up to 40.",
     lengths=tuple(range(1, 41)),
+    figure=None,
     reported=reported.cells("central_id"),
 )
 
