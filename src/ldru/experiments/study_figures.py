@@ -36,9 +36,10 @@ def accuracy_figure(table: Table, results: Results) -> "Figure":
             curves = [{n: 100 * a for n, a in e.accuracy.items()} for e in found if e]
             _draw_mean(axes, curves, label=label)
         axes.set_title(task, fontsize=8)
+        axes.set_xlabel("length of the words", fontsize=8)
+        axes.label_outer()
         axes.grid(alpha=0.3)
     figure.supylabel("accuracy, %", fontsize=9)
-    figure.supxlabel("length of the words", fontsize=9)
     handles = {h.get_label(): h for axes in panels.flat for h in axes.lines}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=8)
     _entitle(figure, table)
