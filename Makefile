@@ -31,7 +31,7 @@ test-slow: install
 	$(BIN)/pytest -n auto -m slow
 
 test-gpu: install
-	$(BIN)/pytest -m gpu
+	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -95,6 +95,27 @@ def test_two_runs_give_the_same_bits_captured_or_not():
     assert torch.equal(captured, weights_after(30, is_captured=False))
 
 
+@pytest.mark.parametrize("name", ldru.MODELS)
+def test_every_model_steps_as_a_captured_graph(name):
+    def weights(is_captured):
+        build = ldru.MODELS[name]().resolved(dropout=0.1).build
+        settings = TrainSpec(steps=1000, batch_size=32, learning_rate=1e-3)
+        pair = ("parity_check", "modular_arithmetic")
+        fleet = Fleet(
+            [
+                Member(name=t, task=ldru.task(t), build=build, seed=1, settings=settings)
+                for t in pair
+            ],
+            device=CUDA,
+        )
+        step = CapturedSteps(fleet).step if is_captured else fleet.step
+        for length in (10, 3, 10):
+            assert torch.isfinite(step(length)).all()
+        return fleet.parameters.matrix.clone()
+
+    torch.testing.assert_close(weights(True), weights(False), rtol=0, atol=1e-6)
+
+
 def test_a_gpu_trains_as_a_cpu_does_in_float64():
     def weights(device):
         fleet = Fleet([member(0, precision="float64")], device=device)
