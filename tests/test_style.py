@@ -10,7 +10,7 @@ import pytest
 import ldru
 
 SOURCE = Path(ldru.__file__).parent
-FOUNDATION = {"errors", "config", "files", "randomness", "layers"}
+FOUNDATION = {"errors", "config", "files", "randomness", "layers", "tensors"}
 MAY_IMPORT = {
     "automata": set(),
     "tree": set(),
@@ -80,7 +80,9 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 import ldru
 settings = ldru.TrainSpec(batch_size=4, validation_words=4, validation_length=8)
-runs = ldru.train("parity_check", model=ldru.LDRUSpec(dim=4), steps=3, settings=settings)
+model = ldru.LDRUSpec(dim=4)
+runs = ldru.train("parity_check", model=model, steps=3, settings=settings, out=sys.argv[1])
+assert ldru.Run.open(runs[0].folder).spec == runs[0].spec
 print(runs[0].evaluate([3, 4], words=4))
 try:
     ldru.task(regex="(01)*")
@@ -89,9 +91,9 @@ except ldru.LdruError as problem:
 """
 
 
-def test_training_and_evaluation_need_torch_and_numpy_alone():
+def test_training_and_evaluation_need_torch_and_numpy_alone(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", BLOCK], capture_output=True, text=True, check=False
+        [sys.executable, "-c", BLOCK, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "automata-lib" in done.stdout

@@ -7,7 +7,7 @@ import torch
 
 import ldru
 from ldru.experiments.run import Run
-from ldru.training.checkpoint import save_tensors
+from ldru.tensors import save_tensors
 
 SMALL = ldru.TrainSpec(batch_size=8, validate_every=20, validation_words=16, validation_length=10)
 

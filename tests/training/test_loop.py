@@ -13,7 +13,8 @@ import pytest
 import torch
 
 import ldru
-from ldru.training.checkpoint import Checkpoint, load_tensors
+from ldru.tensors import load_tensors
+from ldru.training.checkpoint import Checkpoint
 from ldru.training.fleet import Fleet, Member, training_lengths
 from ldru.training.loop import train_fleet
 from tests.training.test_fleet import member

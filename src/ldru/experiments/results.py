@@ -1,6 +1,5 @@
 """A folder of runs: what of a table is there, what is missing, and who is working on it."""
 
-import fcntl
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -68,6 +67,8 @@ class Results:
 
         A claim is a lock on a file, which the system drops when its process ends, however it ends.
         """
+        import fcntl  # no such locks on Windows
+
         claims = self.folder / ".claims"
         claims.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:

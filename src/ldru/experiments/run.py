@@ -20,7 +20,8 @@ from ldru.experiments.records import Record
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
 from ldru.tasks import Task, task_from_spec
-from ldru.training.checkpoint import LogEntry, load_tensors, log_lines, save_tensors
+from ldru.tensors import load_tensors, save_tensors
+from ldru.training.checkpoint import LogEntry, log_lines
 from ldru.training.spec import products_in
 
 SETTINGS, RECORD, WEIGHTS, LOG = "settings.json", "record.json", "weights.safetensors", "log.jsonl"

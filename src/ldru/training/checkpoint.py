@@ -2,14 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from torch import Tensor
 
-from ldru.errors import MissingExtraError, RunError
-from ldru.files import whole_file
+from ldru.errors import RunError
+from ldru.tensors import load_tensors, save_tensors
 
 FILE = "checkpoint.safetensors"
 
@@ -24,34 +24,6 @@ class LogEntry:
     validation_accuracy: float
     learning_rate: float
     seconds: float
-
-
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write tensors as one whole safetensors file."""
-    try:
-        from safetensors import SafetensorError
-        from safetensors.torch import save_file
-    except ImportError as problem:
-        raise MissingExtraError(package="safetensors", extra="") from problem
-    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    try:
-        with whole_file(path) as temporary:
-            save_file(contiguous, temporary, metadata=dict(metadata))
-    except SafetensorError as problem:  # a full disk, for one
-        raise RunError(f"cannot write {str(path)!r}: {problem}") from problem
-
-
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read a safetensors file and its metadata; nothing in it is executed."""
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError as problem:
-        raise MissingExtraError(package="safetensors", extra="") from problem
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {n: file.get_tensor(n) for n in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except (OSError, SafetensorError) as problem:
-        raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
 
 
 @dataclass(frozen=True, kw_only=True)
