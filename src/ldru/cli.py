@@ -442,8 +442,11 @@ class Reproduce:
     def _table(self, name: str) -> PaperTable:
         if name not in TABLES:
             raise unknown_name("table", name, TABLES)
-        part = TABLES[name].restricted(tasks=self.tasks, columns=self.models, seeds=self.seeds)
-        return part.scaled(self.steps_scale)
+        whole = TABLES[name]
+        table = whole.restricted(tasks=self.tasks, columns=self.models, seeds=self.seeds)
+        if table != whole:
+            table = dataclasses.replace(table, name=f"{name}-part")
+        return table.scaled(self.steps_scale)
 
     def _render(self, table: PaperTable, results: Results) -> None:
         cells = cell_results(table, results)
@@ -456,14 +459,14 @@ class Reproduce:
         else:
             print(as_markdown(table, cells))
         if not self.plan:
-            is_whole = TABLES.get(table.name) == table or table.share != 1
-            name = table.name if is_whole else f"{table.name}-part"
             for ending, write in (("md", as_markdown), ("tex", as_latex), ("csv", as_csv)):
-                write_text(results.folder / "tables" / f"{name}.{ending}", write(table, cells))
+                write_text(
+                    results.folder / "tables" / f"{table.name}.{ending}", write(table, cells)
+                )
             if table.figure is not None and any(cell.seeds for cell in cells.values()):
                 figure = STUDY_FIGURES[table.figure](table, results)
                 for ending in ("png", "svg"):
-                    save_figure(figure, results.folder / "figures" / f"{name}.{ending}")
+                    save_figure(figure, results.folder / "figures" / f"{table.name}.{ending}")
 
 
 QUICK = {

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from agreement import assert_agrees, scrambled
+from grc_cell import cell, gelu, layer_norm, linear
 
 from ldru.errors import LdruError
 from ldru.models.rir_grc import RIRGRCClassifier, RIRGRCSpec
@@ -11,26 +12,6 @@ DIM = 6
 def classifier(chunk_size=12):
     sizes = {"vocab_size": 5, "num_classes": 3, "dim": DIM}
     return scrambled(RIRGRCClassifier, **sizes, chunk_size=chunk_size)
-
-
-def linear(w, name, x):
-    return w[f"{name}.weight"] @ x + w[f"{name}.bias"]
-
-
-def gelu(x):
-    return 0.5 * x * (1 + torch.erf(x / 2**0.5))
-
-
-def layer_norm(w, name, x):
-    x = (x - x.mean()) / (x.var(unbiased=False) + 1e-5).sqrt()
-    return x * w[f"{name}.weight"] + w[f"{name}.bias"]
-
-
-def cell(w, left, right):
-    z = linear(w, "cell.gates", gelu(linear(w, "cell.expand", torch.cat([left, right]))))
-    a, b, c, u = z.split(DIM)
-    mixed = left / (1 + (-a).exp()) + right / (1 + (-b).exp()) + u / (1 + (-c).exp())
-    return layer_norm(w, "cell.norm", mixed)
 
 
 def cut(states, chunk):

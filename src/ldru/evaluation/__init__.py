@@ -4,7 +4,6 @@ from ldru.evaluation.accuracy import (
     Evaluation,
     LengthResult,
     count_answers,
-    draw_test_words,
     evaluate,
     parse_lengths,
 )
@@ -13,7 +12,6 @@ __all__ = [
     "Evaluation",
     "LengthResult",
     "count_answers",
-    "draw_test_words",
     "evaluate",
     "parse_lengths",
 ]

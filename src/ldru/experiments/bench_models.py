@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import torch
 
 from ldru.config import Json
-from ldru.experiments.benchmarks import seconds_per_call, time_steps
+from ldru.experiments.benchmarks import parity_fleet, seconds_per_call, time_steps
 from ldru.models import MODELS, model_spec
 from ldru.randomness import Stream
-from ldru.tasks import task
-from ldru.training.fleet import Fleet, Member
-from ldru.training.spec import TrainSpec, products_in
+from ldru.training.fleet import Fleet
+from ldru.training.spec import products_in
 
 TRAINED_LENGTH = 40
 TESTED_LENGTH = 500
@@ -38,7 +37,7 @@ def bench_models(
     sizes: dict[str, Json] = {"members": members, "batch_size": batch_size, "words": words}
     rows: list[dict[str, Json]] = []
     for name in dict.fromkeys(["ldru", *names]):
-        fleet = _fleet(name, members, batch_size=batch_size, device=device)
+        fleet = parity_fleet(model_spec(name), members, batch_size=batch_size, device=device)
         step = time_steps(fleet, [TRAINED_LENGTH] * steps, is_captured=True)
         answer = _time_answers(fleet, words=words)
         costs: dict[str, Json] = {"step_ms": 1e3 * step, "word_us": 1e6 * answer / words}
@@ -50,17 +49,6 @@ def bench_models(
         for field in ("step_ms", "word_us"):
             row[field.split("_")[0] + "_ratio"] = row[field] / rows[0][field]  # type: ignore
     return rows
-
-
-def _fleet(name: str, count: int, *, batch_size: int, device: torch.device) -> Fleet:
-    parity = task("parity_check")
-    settings = TrainSpec(steps=100_000, batch_size=batch_size).resolved(parity)
-    spec = model_spec(name).resolved(dropout=parity.recommended.dropout)
-    members = [
-        Member(name=f"seed{seed}", task=parity, build=spec.build, seed=seed, settings=settings)
-        for seed in range(count)
-    ]
-    return Fleet(members, device=device)
 
 
 def _time_answers(fleet: Fleet, *, words: int) -> float:

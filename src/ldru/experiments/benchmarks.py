@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.config import Json
-from ldru.models import LDRUSpec
+from ldru.models import LDRUSpec, ModelSpec
 from ldru.tasks import task
 from ldru.training.capture import CapturedSteps
 from ldru.training.fleet import Fleet, Member, training_lengths
@@ -64,7 +64,9 @@ def bench_fleet(
             {"fused": "auto", "plain": "batched"} if device.type == "cuda" else {"plain": "auto"}
         )
         fleets = {
-            name: _fleet(count, dim=dim, batch_size=batch_size, backend=backend, device=device)
+            name: parity_fleet(
+                LDRUSpec(dim=dim, backend=backend), count, batch_size=batch_size, device=device
+            )
             for name, backend in kinds.items()
         }
         for mix, lengths in mixes.items():
@@ -84,12 +86,13 @@ def bench_fleet(
     return rows
 
 
-def _fleet(count: int, *, dim: int, batch_size: int, backend: str, device: torch.device) -> Fleet:
+def parity_fleet(spec: ModelSpec, count: int, *, batch_size: int, device: torch.device) -> Fleet:
+    """Models of these settings on parity, as the paper trains it."""
     parity = task("parity_check")
     settings = TrainSpec(steps=100_000, batch_size=batch_size).resolved(parity)
-    spec = LDRUSpec(dim=dim, dropout=0.1, backend=backend)
+    build = spec.resolved(dropout=parity.recommended.dropout).build
     members = [
-        Member(name=f"seed{seed}", task=parity, build=spec.build, seed=seed, settings=settings)
+        Member(name=f"seed{seed}", task=parity, build=build, seed=seed, settings=settings)
         for seed in range(count)
     ]
     return Fleet(members, device=device)

@@ -82,12 +82,13 @@ def _evaluate_fleet(
     ]
     fleet = Fleet(members, device=device)
     tasks = {run.task.spec: run.task for run in runs}
-    sampler = make_sampler(list(tasks.values()), [seed] * len(tasks), device=device)
     rows = torch.tensor([list(tasks).index(run.task.spec) for run in runs], device=device)
     by_length: list[dict[int, LengthResult]] = [{} for _ in runs]
     with products_in(runs[0].spec.train.precision, device=device):
         for length in lengths:
-            # The words of `draw_test_words`, whose key is folded with the length.
+            # The words of `draw_test_words`, whose key is folded with the length. A sampler keeps
+            # the tables of every length it was asked for, so each length gets one of its own.
+            sampler = make_sampler(list(tasks.values()), [seed] * len(tasks), device=device)
             batch = sampler.words(
                 Stream.TEST,
                 torch.tensor(length, device=device),

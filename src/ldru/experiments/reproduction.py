@@ -15,7 +15,7 @@ from ldru.training.loop import Observer
 
 FLEET_SIZE = 48
 SECONDS_PER_MODEL_STEP = {"cuda": 1 / 18_000, "cpu": 0.1}
-"""Of an LDRU at the paper's settings, batch 256: on an H200 in a fleet of 48, on a CPU core."""
+"""Of an LDRU at the paper's settings: on an H200 as measured in a fleet of 48, on a CPU a guess."""
 
 # A training step over the LDRU's, on an H200 and on a CPU core (see `benchmarks/`).
 STEP_RATIOS = {

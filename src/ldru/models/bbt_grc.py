@@ -1,5 +1,6 @@
 """BBT-GRC: the gated recursive cell in a balanced binary tree."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -14,7 +15,7 @@ from ldru.operators.grc import GRCOperator
 from ldru.tree import tree_reduce
 
 
-class GRCClassifier(nn.Module):
+class GRCClassifier(nn.Module, ABC):
     """Embed the tokens, reduce them to one state by a gated recursive cell, score the classes.
 
     leaf = LayerNorm(W e + b)                                  e ~ N(0, 1)
@@ -50,9 +51,9 @@ class GRCClassifier(nn.Module):
         state = functional.gelu(self.hidden(self.dropout(state, 1)))
         return self.head(self.dropout(state, 2))
 
+    @abstractmethod
     def reduce(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         """Reduce every word: [batch, length, dim] -> [batch, dim]."""
-        raise NotImplementedError
 
 
 class BBTGRCClassifier(GRCClassifier):

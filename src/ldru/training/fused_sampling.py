@@ -13,8 +13,6 @@ from ldru.tasks import Split, Task
 from ldru.tasks.walk import quantiles
 from ldru.training.sampling import Sampler
 
-KEPT_PLANS = 256
-
 
 class FusedSampler(Sampler):
     """`Sampler` by `ldru.kernels.sampling`."""
@@ -37,9 +35,7 @@ class FusedSampler(Sampler):
         from ldru.kernels import sampling
 
         asked = (batch_size, length, split)
-        if asked not in self._plans:
-            if len(self._plans) >= KEPT_PLANS:
-                self._plans.clear()
+        if asked not in self._plans:  # kept for good: a captured step goes on reading it
             self._plans[asked] = _Plan(self.tasks, *asked, device=self.device)
         plan = self._plans[asked]
         return sampling.draw(
