@@ -11,6 +11,8 @@ from tests.training.test_fleet import KINDS, member
 pytest.importorskip("triton")
 kernels = pytest.importorskip("ldru.kernels.optimizer")
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
 
 @pytest.mark.parametrize("centralise", [True, False])
 @pytest.mark.parametrize("optimizer", ["amsgrad", "adam"])
@@ -19,7 +21,7 @@ def test_kernels_agree_with_the_plain_optimiser(centralise, optimizer, monkeypat
     monkeypatch.setattr(kernels, "AVERAGES", 16)  # so that even small tensors are many pieces
     monkeypatch.setattr(kernels, "TERMS", 8)
     settings = {"precision": "float32", "centralise": centralise, "optimizer": optimizer}
-    fleet = Fleet([member(kind, **settings) for kind in KINDS[:2]])
+    fleet = Fleet([member(kind, **settings) for kind in KINDS[:2]], device=DEVICE)
     layout, sizes = fleet.parameters.layout, fleet.optimizer.sizes
     start = fleet.parameters.matrix
     own = start != 0
@@ -29,8 +31,9 @@ def test_kernels_agree_with_the_plain_optimiser(centralise, optimizer, monkeypat
         parameters = start.clone()
         stepper = kind(layout, parameters, sizes=sizes)
         for step in range(3):
-            gradient = torch.randn(start.shape, generator=generator) * own * 10.0 ** (1 - 2 * step)
-            stepper.update(parameters, gradient, torch.tensor(step))
+            noise = torch.randn(start.shape, generator=generator).to(DEVICE)
+            gradient = noise * own * 10.0 ** (1 - 2 * step)
+            stepper.update(parameters, gradient, torch.tensor(step, device=DEVICE))
         results.append({"parameters": parameters, **stepper.state})
     plain, fused = results
     assert not torch.equal(plain["parameters"], start)
@@ -50,7 +53,7 @@ def test_it_says_why_it_cannot_run(monkeypatch):
 
 def test_a_fleet_takes_the_kernels_where_they_run():
     settings = {"precision": "float32"}
-    fleet = Fleet([member(KINDS[0], **settings)])
+    fleet = Fleet([member(KINDS[0], **settings)], device=DEVICE)
     assert isinstance(fleet.optimizer, FusedOptimizer)
     for length in training_lengths(0, 2, max_length=3):
         assert torch.isfinite(fleet.step(length)).all()
