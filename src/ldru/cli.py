@@ -18,6 +18,7 @@ from ldru.errors import LdruError, MissingExtraError, unknown_name
 from ldru.evaluation import Evaluation, LengthResult, parse_lengths
 from ldru.experiments.bench_models import bench_models
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
+from ldru.experiments.board import Board
 from ldru.experiments.engines import make_engine
 from ldru.experiments.evaluating import evaluate_runs, together
 from ldru.experiments.figures import (
@@ -435,7 +436,9 @@ class Reproduce:
         for number, job in enumerate(plan.jobs, start=1):
             say(f"  {number}. {job.title}")
         if not self.plan:
-            make_engine(self.engine).run(plan.jobs)
+            engine = make_engine(self.engine)
+            with Board(plan.jobs) as board:
+                engine.run(plan.jobs, board)
         for table in tables:
             self._render(table, results)
 
@@ -500,7 +503,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except KeyboardInterrupt:
-        print("stopped; `train --resume` goes on from the last checkpoint", file=sys.stderr)
+        print(
+            "stopped; the same command goes on from the last checkpoint (`train` with --resume)",
+            file=sys.stderr,
+        )
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

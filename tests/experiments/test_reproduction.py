@@ -17,6 +17,7 @@ from scipy import stats
 
 import ldru
 from ldru.experiments import reproduction, results
+from ldru.experiments.board import Board
 from ldru.experiments.engines import make_engine
 from ldru.experiments.engines.submitit import SubmititEngine
 from ldru.experiments.packing import pack, unpack
@@ -51,6 +52,13 @@ def small_table(**changes):
     return replace(table, **changes)
 
 
+def work(engine, jobs):
+    engine = make_engine(engine) if isinstance(engine, str) else engine
+    with Board(jobs) as board:
+        engine.run(jobs, board)
+    return board
+
+
 def one_run():
     return small_table(tasks=("parity_check",), seeds=(0,)).restricted(columns=["rnn"])
 
@@ -81,6 +89,33 @@ def test_the_central_table_is_the_papers():
     assert set(table.runs()) == set(TABLES["central_id"].runs())
 
 
+def test_the_board_says_what_is_done_running_and_left(tmp_path, capsys):
+    plan = make_plan([small_table(seeds=(0, 1, 2))], Results(tmp_path), fleet_size=4)
+    assert [len(job.specs) for job in plan.jobs] == [4, 2, 4, 2]
+    board = work("local", plan.jobs)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("started 4 runs of ldru on 2 tasks")
+    assert [line.split("; ")[1] for line in lines[:3]] == [
+        "runs: 0 done, 4 running, 8 left",
+        "runs: 4 done, 0 running, 8 left",
+        "runs: 4 done, 2 running, 6 left",
+    ]
+    assert board.summary == "runs: 12 done, 0 running, 0 left"
+
+
+def test_the_board_counts_model_steps_of_members_that_end_early(tmp_path):
+    table = small_table()
+    short = replace(table.runs()[0], train=replace(TRAIN, steps=2, learning_rate=1e-3))
+    job = Job(specs=(table.runs()[1], short), lengths=(5,), out=str(tmp_path))
+    board = Board([job])
+    watcher = board.start(job)
+    (total,) = board._progress.tasks
+    watcher.on_steps(3, {"a": 1.0})
+    assert (total.completed, total.total) == (3 + 2, 4 + 2)
+    board.finish(job)
+    assert total.completed == 6
+
+
 def test_a_plan_groups_what_could_train_together(tmp_path):
     plan = make_plan([small_table()], Results(tmp_path))
     assert plan.count(State.MISSING) == 8
@@ -95,11 +130,11 @@ def test_a_plan_groups_what_could_train_together(tmp_path):
 def test_working_through_a_plan_fills_the_table_and_nothing_is_done_twice(tmp_path):
     folder, table = Results(tmp_path), small_table()
     plan = make_plan([table], folder)
-    make_engine("local").run(plan.jobs[:1])
+    work("local", plan.jobs[:1])
     half = make_plan([table], folder)
     assert half.count(State.DONE) == 4
     assert [job.specs for job in half.jobs] == [plan.jobs[1].specs]
-    make_engine("local").run(half.jobs)
+    work("local", half.jobs)
     assert not make_plan([table], folder).jobs
     run = ldru.Run.open(folder.runs / table.cell("dyck_2", "rnn")[1].name)
     mean = 100 * run.record.evaluation.mean_accuracy((5, 6))
@@ -107,7 +142,7 @@ def test_working_through_a_plan_fills_the_table_and_nothing_is_done_twice(tmp_pa
 
     other = small_table(lengths=(5, 9))
     assert make_plan([other], folder).count(State.NOT_EVALUATED) == 8
-    make_engine("local").run(make_plan([other], folder).jobs)
+    work("local", make_plan([other], folder).jobs)
     record = ldru.Run.open(run.folder).record
     assert set(record.evaluation.by_length) == {1, 2, 3, 4, 5, 6, 9}
     assert record.evaluation.by_length[5] == run.record.evaluation.by_length[5]
@@ -115,7 +150,7 @@ def test_working_through_a_plan_fills_the_table_and_nothing_is_done_twice(tmp_pa
 
 def test_a_record_that_does_not_belong_is_left_alone(tmp_path):
     folder, table = Results(tmp_path), one_run()
-    make_engine("local").run(make_plan([table], folder).jobs)
+    work("local", make_plan([table], folder).jobs)
     (spec,) = table.runs()
     path = folder.runs / spec.name / "record.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "digest": "0" * 64}))
@@ -153,7 +188,7 @@ def test_unknown_cells_list_the_known():
 def test_rendering_shows_ours_the_papers_and_holes(tmp_path):
     folder, table = Results(tmp_path), small_table()
     part = table.restricted(columns=["ldru"], seeds=[0])
-    make_engine("local").run(make_plan([part], folder).jobs)
+    work("local", make_plan([part], folder).jobs)
     cells = cell_results(table, folder)
     markdown, latex = as_markdown(table, cells), as_latex(table, cells)
     assert "[1 of 2 seeds] (99.2 ± 0.5)" in markdown
@@ -179,7 +214,7 @@ def test_the_p_value_is_both_of_the_papers_tests(values):
 
 def test_packed_runs_are_merged_and_nothing_is_overwritten(tmp_path):
     here, there, table = Results(tmp_path / "here"), Results(tmp_path / "there"), one_run()
-    make_engine("local").run(make_plan([table], here).jobs)
+    work("local", make_plan([table], here).jobs)
     file = tmp_path / "runs.zip"
     names = pack(here, table.runs(), file)
     assert len(names) == 1
@@ -229,8 +264,8 @@ def test_another_process_keeps_its_claim_until_it_dies(tmp_path):
 def test_submitit_gives_records_of_the_same_form(tmp_path):
     pytest.importorskip("submitit")
     here, there, table = Results(tmp_path / "here"), Results(tmp_path / "there"), one_run()
-    make_engine("local").run(make_plan([table], here).jobs)
-    SubmititEngine(cluster="local").run(make_plan([table], there).jobs)
+    work("local", make_plan([table], here).jobs)
+    work(SubmititEngine(cluster="local"), make_plan([table], there).jobs)
     (spec,) = table.runs()
     ours, theirs = (
         json.loads((folder.runs / spec.name / "record.json").read_text())
@@ -258,7 +293,7 @@ def test_a_worker_killed_in_the_middle_is_sent_the_job_again(tmp_path):
     column = Column(model=RNNSpec(dim=4), train=replace(TRAIN, steps=1000, validate_every=500))
     table = replace(one_run(), columns={"rnn": column})
     here, there = Results(tmp_path / "here"), Results(tmp_path / "there")
-    make_engine("local").run(make_plan([table], here).jobs)
+    work("local", make_plan([table], here).jobs)
     killed = []
 
     def kill_the_first():
@@ -271,7 +306,7 @@ def test_a_worker_killed_in_the_middle_is_sent_the_job_again(tmp_path):
 
     killer = threading.Thread(target=kill_the_first)
     killer.start()
-    SubmititEngine(cluster="local").run(make_plan([table], there).jobs)
+    work(SubmititEngine(cluster="local"), make_plan([table], there).jobs)
     killer.join()
     (spec,) = table.runs()
     assert len(killed) == 1
@@ -285,8 +320,8 @@ def test_ray_gives_records_of_the_same_form(tmp_path):
     from ldru.experiments.engines.ray import RayEngine
 
     here, there, table = Results(tmp_path / "here"), Results(tmp_path / "there"), one_run()
-    make_engine("local").run(make_plan([table], here).jobs)
-    RayEngine().run(make_plan([table], there).jobs)
+    work("local", make_plan([table], here).jobs)
+    work(RayEngine(), make_plan([table], there).jobs)
     (spec,) = table.runs()
     weights = [(folder.runs / spec.name / "weights.safetensors") for folder in (here, there)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -298,7 +333,7 @@ def test_submitit_gives_up_with_the_reason_and_the_logs(tmp_path, monkeypatch):
     (spec,) = one_run().runs()
     job = Job(specs=(spec,), lengths=(5,), out=str(tmp_path), device="nowhere")
     with pytest.raises(ldru.LdruError, match=r"failed 1 times.*nowhere.*logs are in"):
-        SubmititEngine(cluster="local").run([job])
+        work(SubmititEngine(cluster="local"), [job])
 
 
 @pytest.mark.parametrize("kind", STUDY_FIGURES)
@@ -316,7 +351,7 @@ def test_figures_are_drawn_from_what_is_there(kind, tmp_path):
         figure=kind,
         reported={("parity_check", f"ldru-{n}"): Reported(mean=90.0 + n) for n in (4, 5, 6)},
     )
-    make_engine("local").run(make_plan([table], folder).jobs[:2])
+    work("local", make_plan([table], folder).jobs[:2])
     figure = STUDY_FIGURES[kind](table, folder)
     drawn = sum(len(axes.lines) for axes in figure.axes)
     assert drawn == {"accuracy": 2, "training_length": 4, "optimizers": 10}[kind]

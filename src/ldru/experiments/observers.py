@@ -22,7 +22,7 @@ class ProgressBar:
     def __init__(self, *, steps: int, description: str = "training") -> None:
         from rich.progress import TextColumn
 
-        self._progress = _progress(
+        self._progress = make_progress(
             TextColumn("loss {task.fields[loss]}"), TextColumn("validation {task.fields[accuracy]}")
         )
         self._bar = self._progress.add_task(description, total=steps, loss="-", accuracy="-")
@@ -108,12 +108,13 @@ def make_trackers(names: Sequence[str], *, folder: Path) -> list[Observer]:
 @contextmanager
 def counting(description: str, *, total: int) -> Iterator[Callable[..., None]]:
     """A bar on standard error; calling what it gives, with whatever, moves it by one."""
-    with _progress() as progress:
+    with make_progress() as progress:
         bar = progress.add_task(description, total=total)
         yield lambda *_: progress.advance(bar)
 
 
-def _progress(*columns: "ProgressColumn") -> "Progress":
+def make_progress(*columns: "ProgressColumn") -> "Progress":
+    """Bars on standard error with the time left; silent off a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

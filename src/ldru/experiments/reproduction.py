@@ -21,7 +21,7 @@ SECONDS_PER_MODEL_STEP = {"cuda": 1 / 18_000, "cpu": 0.1}
 STEP_RATIOS = {
     "ldru": {"cuda": 1.0, "cpu": 1.0},
     "rnn": {"cuda": 3.9, "cpu": 0.6},
-    "lstm": {"cpu": 1.8},
+    "lstm": {"cuda": 8.7, "cpu": 1.8},
     "gated_deltanet": {"cuda": 26.0, "cpu": 4.8},
     "transformer_nope": {"cuda": 21.0, "cpu": 3.1},
     "transformer_alibi": {"cuda": 21.0, "cpu": 3.7},
@@ -118,7 +118,8 @@ def make_plan(
             lengths.setdefault(spec, set()).update(table.evaluated_lengths(spec))
     found = {spec: results.find(spec, needed) for spec, needed in lengths.items()}
     groups: list[list[RunSpec]] = []
-    for spec in lengths:
+    # Runs of one length together, so that a fleet is full until its end.
+    for spec in sorted(lengths, key=lambda spec: spec.train.steps or 0):
         mates = (group for group in groups if are_alike(group[0], spec))
         group = next((group for group in mates if len(group) < fleet_size), None)
         if group is None:

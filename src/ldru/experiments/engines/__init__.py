@@ -1,14 +1,16 @@
 """Who works on the fleets of a plan: this process, a Ray cluster, or SLURM.
 
-An engine has one method, `run(jobs)`, which returns when every job has been worked on. A job can be
-worked on again at any time: finished runs are taken as they are, an unfinished fleet goes on from
-its checkpoint. So a worker that dies is simply sent the job once more.
+An engine has one method, `run(jobs, board)`, which returns when every job has been worked on, and
+tells the board of each. A job can be worked on again at any time: finished runs are taken as they
+are, an unfinished fleet goes on from its checkpoint. So a worker that dies is simply sent the job
+once more.
 """
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from ldru.errors import unknown_name
+from ldru.experiments.board import Board
 from ldru.experiments.engines.local import LocalEngine
 from ldru.experiments.engines.ray import RayEngine
 from ldru.experiments.engines.submitit import SubmititEngine
@@ -18,7 +20,7 @@ from ldru.experiments.reproduction import Job
 class Engine(Protocol):
     """Works on jobs."""
 
-    def run(self, jobs: Sequence[Job]) -> None:
+    def run(self, jobs: Sequence[Job], board: Board) -> None:
         """Return when every job is done; an error names the job that failed for good."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ldru.errors import MissingExtraError, RunError
+from ldru.experiments.board import Board
 from ldru.experiments.reproduction import Job, work_on
 
 RETRIES = 3
@@ -18,7 +19,7 @@ class RayEngine:
     def __init__(self, *, address: str | None = None, gpus: float | None = None) -> None:
         self.address, self.gpus = address, gpus
 
-    def run(self, jobs: Sequence[Job]) -> None:
+    def run(self, jobs: Sequence[Job], board: Board) -> None:
         """Work on all jobs at once, as far as the cluster reaches."""
         try:
             import ray
@@ -30,6 +31,8 @@ class RayEngine:
             gpus = 1 if ray.cluster_resources().get("GPU", 0) >= 1 else 0
         work = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_work)
         waiting = {work.remote(job.to_json()): job for job in jobs}
+        for job in jobs:
+            board.start(job)
         while waiting:
             (ready,), _ = ray.wait(list(waiting), num_returns=1)
             job = waiting.pop(ready)
@@ -37,6 +40,7 @@ class RayEngine:
                 ray.get(ready)
             except ray.exceptions.RayError as problem:
                 raise RunError(f"the fleet of {job.specs[0].name} failed: {problem}") from problem
+            board.finish(job)
 
 
 def _work(job: dict) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ldru.errors import MissingExtraError, RunError
+from ldru.experiments.board import Board
 from ldru.experiments.reproduction import Job, work_on
 
 RETRIES = 3
@@ -21,7 +22,7 @@ class SubmititEngine:
     ) -> None:
         self.cluster, self.options = cluster, dict(options or {})
 
-    def run(self, jobs: Sequence[Job]) -> None:
+    def run(self, jobs: Sequence[Job], board: Board) -> None:
         """Work on all jobs; a job may fail three times."""
         try:
             import submitit
@@ -32,20 +33,28 @@ class SubmititEngine:
         logs = Path(jobs[0].out) / ".jobs"
         executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
         executor.update_parameters(**{"timeout_min": 24 * 60, **self.options})
+        for job in jobs:
+            board.start(job)
         waiting = list(jobs)
         for _ in range(RETRIES):
             sent = executor.map_array(_work, [job.to_json() for job in waiting])
-            answers = [answer.exception() for answer in sent]  # waits
-            problems = [answer for answer in answers if answer is not None]
-            waiting = [job for job, answer in zip(waiting, answers, strict=True) if answer]
+            problems: dict[Job, Exception] = {}
+            for job, answer in zip(waiting, sent, strict=True):
+                trouble = answer.exception()  # waits
+                if trouble is None:
+                    board.finish(job)
+                else:
+                    problems[job] = trouble
+            waiting = list(problems)
             if not waiting:
                 return
-        lines = str(problems[0]).strip().splitlines()
+        last = problems[waiting[0]]
+        lines = str(last).strip().splitlines()
         reason = next((line for line in reversed(lines) if "Error" in line), lines[0])
         raise RunError(
             f"the fleet of {waiting[0].specs[0].name} failed {RETRIES} times, last with: {reason}; "
             f"its logs are in {str(logs)!r}"
-        ) from problems[0]
+        ) from last
 
 
 def _work(job: dict) -> int:

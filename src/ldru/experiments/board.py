@@ -1,0 +1,109 @@
+"""The board of a reproduction: what is done, running and left, and for how long, on stderr."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ldru.experiments.observers import make_progress
+from ldru.experiments.reproduction import Job
+from ldru.training.checkpoint import LogEntry
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+
+class Board:
+    """Live on a terminal; elsewhere a line when a fleet starts and when it ends.
+
+    It watches a fleet of this process step by step, and those of other machines as they end.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        from rich.progress import TextColumn
+
+        self._left, self._running, self._done = list(jobs), list[Job](), list[Job]()
+        self._progress = make_progress(TextColumn("{task.fields[note]}"))
+        steps = sum(spec.train.steps or 0 for job in jobs for spec in job.specs)
+        self._total = self._progress.add_task("model-steps", total=steps, note="")
+        self._steps = 0
+        self._bars: dict[Job, TaskID] = {}
+
+    def __enter__(self) -> "Board":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._progress.stop()
+
+    def start(self, job: Job) -> "Watcher":
+        """A fleet is being worked on; what this gives observes its training."""
+        self._left.remove(job)
+        self._running.append(job)
+        self._say(f"started {job.title}")
+        return Watcher(self, job)
+
+    def finish(self, job: Job) -> None:
+        """A fleet has been trained and evaluated."""
+        self._running.remove(job)
+        self._done.append(job)
+        if job in self._bars:
+            self._progress.remove_task(self._bars.pop(job))
+        self._steps += _steps(job)
+        self._progress.update(self._total, completed=self._steps)
+        self._say(f"finished {job.title}")
+
+    def show(self, job: Job, doing: str, *, completed: int, total: int, note: str = "") -> None:
+        """How far a running fleet is with what it is doing."""
+        if job not in self._bars:
+            self._bars[job] = self._progress.add_task("", total=total, note="")
+        bar = self._bars[job]
+        self._progress.update(bar, description=doing, completed=completed, total=total, note=note)
+
+    def advance_to(self, job: Job, step: int) -> None:
+        """Count the steps of a fleet that is under way."""
+        self._progress.update(self._total, completed=self._steps + _steps(job, upto=step))
+
+    @property
+    def summary(self) -> str:
+        """How many runs are in which state."""
+        states = {"done": self._done, "running": self._running, "left": self._left}
+        counts = (f"{sum(len(j.specs) for j in jobs)} {name}" for name, jobs in states.items())
+        return f"runs: {', '.join(counts)}"
+
+    def _say(self, event: str) -> None:
+        self._progress.update(self._total, note=self.summary)
+        if self._progress.disable:
+            self._progress.console.print(f"{event}; {self.summary}", soft_wrap=True)
+
+
+class Watcher:
+    """Tells the board of one fleet's training and evaluation."""
+
+    def __init__(self, board: Board, job: Job) -> None:
+        self._board, self._job = board, job
+        self._steps = max(spec.train.steps or 0 for spec in job.specs)
+        self._accuracy, self._lengths = "-", 0
+
+    def on_steps(self, step: int, losses: dict[str, float]) -> None:
+        mean = sum(losses.values()) / len(losses)
+        note = f"loss {mean:.4f}, validation {self._accuracy}"
+        self._board.show(
+            self._job, f"training {self._job.title}", completed=step, total=self._steps, note=note
+        )
+        self._board.advance_to(self._job, step)
+
+    def on_log(self, entries: dict[str, LogEntry]) -> None:
+        shares = [entry.validation_accuracy for entry in entries.values()]
+        self._accuracy = f"{min(shares):.1%} to {max(shares):.1%}"
+
+    def on_length(self, length: int) -> None:
+        self._lengths += 1
+        total = max(self._lengths, len(self._job.lengths))
+        self._board.show(
+            self._job, f"evaluating {self._job.title}", completed=self._lengths, total=total
+        )
+
+
+def _steps(job: Job, upto: int | None = None) -> int:
+    """Model-steps of a fleet, whole or up to a step."""
+    counts = [spec.train.steps or 0 for spec in job.specs]
+    return sum(count if upto is None else min(count, upto) for count in counts)
