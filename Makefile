@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu clean
+.PHONY: install demo test check test-slow test-gpu results clean
 
 install: $(VENV)/.installed
 
@@ -32,6 +32,10 @@ test-slow: install
 
 test-gpu: install
 	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
+
+# The README's table and figure and the shipped models, from the records under results/.
+results: install
+	$(BIN)/python -m ldru.experiments.publishing
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

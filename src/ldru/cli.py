@@ -29,14 +29,14 @@ from ldru.experiments.figures import (
     save_figure,
 )
 from ldru.experiments.observers import ProgressBar, counting, make_trackers
+from ldru.experiments.output import write_table
 from ldru.experiments.packing import pack, unpack
 from ldru.experiments.presets import TABLES
 from ldru.experiments.records import evaluation_json
-from ldru.experiments.rendering import as_csv, as_latex, as_markdown, cell_results
+from ldru.experiments.rendering import as_markdown, cell_results
 from ldru.experiments.reproduction import FLEET_SIZE, make_plan
 from ldru.experiments.results import Results, State
 from ldru.experiments.run import Run
-from ldru.experiments.study_figures import STUDY_FIGURES
 from ldru.experiments.summary import summarise
 from ldru.experiments.table import Table as PaperTable
 from ldru.experiments.training import check_seed, find_device
@@ -217,11 +217,11 @@ class Eval:
     """Evaluate a run by length: table and plot.
 
     Args:
-        run: a run folder.
+        run: a run folder, or the name of a shipped model such as parity_check.
         lengths: e.g. 41:500, 10:100:5 or 40,80,160.
         words: test words per length.
         seed: another seed draws other words.
-        plot: where to draw the curve; by default in the run folder.
+        plot: where to draw the curve; by default in the run folder (shipped: here).
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
@@ -238,9 +238,9 @@ class Eval:
         lengths = parse_lengths(self.lengths)
         check_words(self.words)
         name = f"accuracy-{self.lengths.replace(':', '-').replace(',', '_')}.png"
-        plot = self.plot or self.run / name
-        check_figure_path(plot)
         run = open_run(self.run, device=self.device)
+        plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
+        check_figure_path(plot)
         (evaluation,) = evaluated([run], lengths, words=self.words, seed=check_seed(self.seed))
         result = show_evaluation(run, evaluation, as_json=self.json)
         if self.json:
@@ -253,7 +253,7 @@ class Predict:
     """Ask a run for the label of words, beside the answer of the task's machine.
 
     Args:
-        run: a run folder.
+        run: a run folder, or the name of a shipped model such as parity_check.
         words: words in the task's alphabet; without any, lines of standard input are read.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
@@ -386,6 +386,7 @@ class Reproduce:
         device: cpu or cuda; by default a GPU where there is one.
         fleet_size: how many models train at once, at most.
         plan: only say what would run.
+        render: run nothing; write tables and figures from the records that are there.
         pack: gather the finished runs of these tables into a file.
         unpack: merge the runs of such a file into the results folder.
         json: print JSON.
@@ -401,6 +402,7 @@ class Reproduce:
     device: str | None = None
     fleet_size: int = FLEET_SIZE
     plan: bool = False
+    render: bool = False
     pack: Path | None = None
     unpack: Path | None = None
     json: bool = False
@@ -435,7 +437,7 @@ class Reproduce:
         )
         for number, job in enumerate(plan.jobs, start=1):
             say(f"  {number}. {job.title}")
-        if not self.plan:
+        if not self.plan and not self.render:
             engine = make_engine(self.engine)
             with Board(plan.jobs) as board:
                 engine.run(plan.jobs, board)
@@ -462,14 +464,7 @@ class Reproduce:
         else:
             print(as_markdown(table, cells))
         if not self.plan:
-            for ending, write in (("md", as_markdown), ("tex", as_latex), ("csv", as_csv)):
-                write_text(
-                    results.folder / "tables" / f"{table.name}.{ending}", write(table, cells)
-                )
-            if table.figure is not None and any(cell.seeds for cell in cells.values()):
-                figure = STUDY_FIGURES[table.figure](table, results)
-                for ending in ("png", "svg"):
-                    save_figure(figure, results.folder / "figures" / f"{table.name}.{ending}")
+            write_table(table, results)
 
 
 QUICK = {
@@ -582,11 +577,11 @@ def show_evaluation(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[
             for row in rows
         ]
         print(f"{run.spec.name}: accuracy by length")
-        notes = [*class_notes(run.task, evaluation), f"run:  {run.folder}"]
+        notes = [*class_notes(run.task, evaluation), f"run:  {run.folder or 'shipped'}"]
         print_rows(table, as_json=False, note="\n".join(notes))
     return {
         "run": run.spec.name,
-        "folder": str(run.folder),
+        "folder": None if run.folder is None else str(run.folder),
         "summary": [dataclasses.asdict(row) for row in rows],
         "accuracy": {str(length): value for length, value in evaluation.accuracy.items()},
         "intervals": {str(n): list(r.interval()) for n, r in evaluation.by_length.items()},

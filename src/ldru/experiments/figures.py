@@ -128,11 +128,15 @@ def _number(value: Json) -> float:
     return float(value)
 
 
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure; the file's ending says the format."""
+def save_figure(figure: "Figure", path: Path, *, note: str | None = None) -> None:
+    """Write a figure; the file's ending says the format.
+
+    note: kept in the file as its description (of a PNG).
+    """
     check_figure_path(path)
+    metadata = None if note is None else {"Description": note}
     with whole_file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:], dpi=150)
+        figure.savefig(temporary, format=path.suffix[1:], dpi=150, metadata=metadata)
 
 
 def check_figure_path(path: Path) -> None:

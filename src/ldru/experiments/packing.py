@@ -6,11 +6,9 @@ from pathlib import Path, PurePosixPath
 
 from ldru.errors import LdruError, RunError
 from ldru.experiments.results import Results
-from ldru.experiments.run import LOG, RECORD, SETTINGS, WEIGHTS, Run
+from ldru.experiments.run import PARTS, Run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_file, whole_folder
-
-PARTS = (SETTINGS, RECORD, WEIGHTS, LOG)
 
 
 def pack(results: Results, specs: Iterable[RunSpec], file: str | Path) -> list[str]:

@@ -65,11 +65,17 @@ class Record:
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Json]:
-    """Counts by length."""
+    """Counts by length: of the words of each class in turn, and of the wrong ones among them."""
     return {
         str(length): {
-            "words": {str(k): v for k, v in result.words_by_class.items()},
-            "correct": {str(k): v for k, v in result.correct_by_class.items()},
+            "words": [
+                result.words_by_class.get(k, 0) for k in range(max(result.words_by_class) + 1)
+            ],
+            "wrong": {
+                str(k): words - result.correct_by_class[k]
+                for k, words in result.words_by_class.items()
+                if words > result.correct_by_class[k]
+            },
         }
         for length, result in evaluation.by_length.items()
     }
@@ -77,15 +83,13 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Json]:
 
 def evaluation_from_json(data: dict) -> Evaluation:
     """From what `evaluation_json` gave."""
-    return Evaluation(
-        by_length={
-            int(length): LengthResult(
-                words_by_class={int(k): v for k, v in counts["words"].items()},
-                correct_by_class={int(k): v for k, v in counts["correct"].items()},
-            )
-            for length, counts in data.items()
-        }
-    )
+    return Evaluation(by_length={int(length): _counts(found) for length, found in data.items()})
+
+
+def _counts(data: dict) -> LengthResult:
+    words = {label: count for label, count in enumerate(data["words"]) if count}
+    correct = {label: count - data["wrong"].get(str(label), 0) for label, count in words.items()}
+    return LengthResult(words_by_class=words, correct_by_class=correct)
 
 
 def make_record(

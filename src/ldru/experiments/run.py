@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from ldru.errors import LdruError, RunError
 from ldru.evaluation import Evaluation, evaluate
 from ldru.experiments.records import Record
+from ldru.experiments.shipped import SHIPPED, find_run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
 from ldru.tasks import Task, task_from_spec
@@ -25,6 +26,7 @@ from ldru.training.checkpoint import LogEntry, log_lines
 from ldru.training.spec import products_in
 
 SETTINGS, RECORD, WEIGHTS, LOG = "settings.json", "record.json", "weights.safetensors", "log.jsonl"
+PARTS = (SETTINGS, RECORD, WEIGHTS, LOG)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,7 @@ class Run:
     """A trained model.
 
     log: one entry per validation.
-    folder: where it was saved; None when it lives in memory only.
+    folder: where it was saved; None when it lives in memory only, or was shipped.
     """
 
     spec: RunSpec
@@ -54,11 +56,9 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
-        """A run from its folder."""
-        folder = Path(path)
-        if not folder.is_dir():
-            raise LdruError(f"there is no run folder {str(path)!r}")
-        missing = [n for n in (SETTINGS, RECORD, WEIGHTS, LOG) if not (folder / n).is_file()]
+        """A run from its folder, or a shipped one by its name; that one stays as it is."""
+        folder = find_run(path)
+        missing = [name for name in PARTS if not (folder / name).is_file()]
         if missing:
             raise RunError(
                 f"{str(path)!r} is not a whole run folder: {', '.join(missing)} missing; move it "
@@ -76,7 +76,7 @@ class Run:
             model=trained_model(spec, task, weights, source=str(folder / WEIGHTS)),
             record=record,
             log=read_log(folder),
-            folder=folder,
+            folder=None if folder.parent == SHIPPED else folder,
         )
 
     def saved(self, folder: Path) -> "Run":
@@ -177,7 +177,10 @@ def trained_model(
 
 
 def load(path: str | Path) -> nn.Module:
-    """A trained model from a run folder, ready to answer."""
+    """A trained model from a run folder or by a shipped name, ready to answer.
+
+    The shipped names are the paper's 21 tasks; `ldru/shipped` has a card for each.
+    """
     return Run.open(path).model
 
 

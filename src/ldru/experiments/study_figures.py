@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,9 +19,15 @@ if TYPE_CHECKING:
 
 Curve = Mapping[int, float]
 
+COLORS = (*(f"C{number}" for number in range(10)), "black")
+"""Of the columns: as many as the central table has."""
+
 
 def accuracy_figure(table: Table, results: Results) -> "Figure":
-    """Accuracy by length, a panel for each task: means over seeds, deviations as filled areas."""
+    """Accuracy by length, a panel for each task: means over seeds, deviations as filled areas.
+
+    Odd lengths are dotted, since to some languages they are another task (Dyck has no odd word).
+    """
     columns = min(7, len(table.tasks))
     rows = math.ceil(len(table.tasks) / columns)
     figure = new_figure(width=2.6 * columns + 1, height=2.2 * rows + 0.8)
@@ -28,21 +35,26 @@ def accuracy_figure(table: Table, results: Results) -> "Figure":
     for axes in panels.flat[len(table.tasks) :]:
         axes.axis("off")
     for axes, task in zip(panels.flat, table.tasks, strict=False):
-        for label in table.columns:
+        for color, label in zip(cycle(COLORS), table.columns, strict=False):
             found = (
                 results.evaluation(spec, table.evaluated_lengths(spec))
                 for spec in table.cell(task, label).values()
             )
             curves = [{n: 100 * a for n, a in e.accuracy.items()} for e in found if e]
-            _draw_mean(axes, curves, label=label)
+            for odd, style in ((0, "-"), (1, ":")):
+                halves = [{n: a for n, a in curve.items() if n % 2 == odd} for curve in curves]
+                name = f"{label}, odd lengths" if odd else label
+                _draw_mean(axes, halves, label=name, color=color, ls=style)
         axes.set_title(task, fontsize=8)
         axes.set_xlabel("length of the words", fontsize=8)
         axes.label_outer()
+        axes.set_ylim(-3, 103)
         axes.grid(alpha=0.3)
     figure.supylabel("accuracy, %", fontsize=9)
     handles = {h.get_label(): h for axes in panels.flat for h in axes.lines}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=8)
-    _entitle(figure, table)
+    mark = "" if table.share == 1 else f"SCALED to {table.share:g} of the steps. "
+    figure.suptitle(f"{mark}Accuracy by the length of the words", fontsize=10)
     return figure
 
 
@@ -135,13 +147,17 @@ def _curves(table: Table, task: str, label: str, results: Results) -> list[dict[
     return curves
 
 
-def _draw_mean(axes: "Axes", curves: Sequence[Curve], *, label: str) -> None:
+def _draw_mean(
+    axes: "Axes", curves: Sequence[Curve], *, label: str, color: str | None = None, ls: str = "-"
+) -> None:
     if not curves:
         return
     shared = sorted(set.intersection(*(set(curve) for curve in curves)))
     values = np.array([[curve[x] for x in shared] for curve in curves])
     mean, spread = values.mean(axis=0), values.std(axis=0)
-    (line,) = axes.plot(shared, mean, lw=1.2, label=f"{label} ({len(curves)} seeds)")
+    (line,) = axes.plot(
+        shared, mean, lw=1.2, ls=ls, color=color, label=f"{label} ({len(curves)} seeds)"
+    )
     axes.fill_between(shared, mean - spread, mean + spread, color=line.get_color(), alpha=0.2)
 
 

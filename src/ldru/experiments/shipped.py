@@ -1,0 +1,43 @@
+"""Trained models that come with the library: run folders with checksums, by the task's name."""
+
+import hashlib
+from pathlib import Path
+
+from ldru.errors import LdruError, RunError
+
+SHIPPED = Path(__file__).parents[1] / "shipped"
+SUMS = "SHA256SUMS"
+
+
+def shipped_names() -> list[str]:
+    """The names that `ldru.load` knows."""
+    return sorted(path.name for path in SHIPPED.glob("*") if path.is_dir())
+
+
+def find_run(path: str | Path) -> Path:
+    """The folder of a run, given itself or as the name of a shipped one, which is checked."""
+    if Path(path).is_dir():
+        return Path(path)
+    if str(path) not in shipped_names():
+        raise LdruError(
+            f"there is no run folder {str(path)!r}, nor a shipped model of that name; shipped are "
+            f"{', '.join(shipped_names())}"
+        )
+    check_sums(SHIPPED, str(path))
+    return SHIPPED / str(path)
+
+
+def check_sums(folder: Path, name: str) -> None:
+    """Raise where a file of a shipped run is not the one that is listed."""
+    for line in (folder / SUMS).read_text().splitlines():
+        expected, file = line.split("  ")
+        if file.startswith(f"{name}/") and checksum(folder / file) != expected:
+            raise RunError(
+                f"{str(folder / file)!r} is not the file that was shipped: its checksum differs; "
+                "install ldru again"
+            )
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
