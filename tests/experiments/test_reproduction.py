@@ -73,7 +73,9 @@ def few_words(monkeypatch):
 def test_presets_have_the_papers_numbers_beside_every_cell(name):
     table = TABLES[name]
     cells = {(task, label) for task in table.tasks for label in table.columns}
-    assert all(label == "leaf_block" for _, label in cells - set(table.reported))
+    # But for what the paper has not tried.
+    ours = {"leaf_block", *(label for label in TABLES["l2"].columns if label != "0.0005")}
+    assert {label for _, label in cells - set(table.reported)} <= ours
     assert len(set(table.runs())) == len(cells) * len(table.seeds)
     assert all(spec.train.steps and spec.train.learning_rate for spec in table.runs())
 
