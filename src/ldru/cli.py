@@ -238,9 +238,9 @@ class Eval:
         lengths = parse_lengths(self.lengths)
         check_words(self.words)
         name = f"accuracy-{self.lengths.replace(':', '-').replace(',', '_')}.png"
+        check_figure_path(self.plot or Path(name))
         run = open_run(self.run, device=self.device)
         plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
-        check_figure_path(plot)
         (evaluation,) = evaluated([run], lengths, words=self.words, seed=check_seed(self.seed))
         result = show_evaluation(run, evaluation, as_json=self.json)
         if self.json:
