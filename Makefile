@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu results clean
+.PHONY: install demo test check test-slow test-gpu results analysis clean
 
 install: $(VENV)/.installed
 
@@ -36,6 +36,20 @@ test-gpu: install
 # The README's table and figure and the shipped models, from the records under results/.
 results: install
 	$(BIN)/python -m ldru.experiments.publishing
+
+# What docs/analysis.md shows, for tasks; about five minutes.
+ANALYSIS := results/analysis
+figures   = --plot $(ANALYSIS)/$(1).png $(ANALYSIS)/$(1).svg --json > $(ANALYSIS)/$(1).json
+
+analysis: install
+	mkdir -p $(ANALYSIS)
+	$(BIN)/ldru monoid dyck_2 $(call figures,dyck_2-monoid)
+	$(BIN)/ldru monoid dyck_6 --heatmap 10:40:2 42:60:2 62:100:4 102:150:4 480:500:2 \
+	  $(call figures,dyck_6-heatmaps)
+	for task in dyck_4 dyck_6 dyck_8 dyck_12; do \
+	  $(BIN)/ldru monoid $$task --coverage 40 60 100 150 --test 500 \
+	    $(call figures,$$task-coverage) || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -93,6 +93,24 @@ def test_monoid(capsys, tmp_path):
     assert len(data["table"]) == data["size"]
 
 
+def test_coverage_and_heatmaps(capsys, tmp_path):
+    plots = [tmp_path / "c.png", tmp_path / "c.svg"]
+    arguments = ["monoid", "dyck_2", "--coverage", 8, 20, "--test", 40, "--plot", *plots]
+    code, out, _ = call(capsys, *arguments)
+    assert code == 0
+    assert "shows them all: 8" in out
+    assert all(plot.exists() for plot in plots)
+    data = json.loads(call(capsys, *arguments, "--json")[1])
+    assert [row["train_length"] for row in data["by_training_length"]] == [8, 20]
+    plot = tmp_path / "h.png"
+    code, out, _ = call(
+        capsys, "monoid", "dyck_2", "--heatmap", "4:8:2", "60:100:40", "--plot", plot
+    )
+    assert code == 0
+    assert "60:100:40" in out
+    assert plot.exists()
+
+
 def test_the_model_decides_which_options_exist(capsys, tmp_path):
     code, _, err = call(capsys, "train", "parity_check", "--heads", "4", "--out", tmp_path)
     assert code == 2
@@ -118,6 +136,10 @@ def test_the_model_decides_which_options_exist(capsys, tmp_path):
         (["train", "parity_check", "--track", "tensorbord"], "did you mean 'tensorboard'?"),
         (["train", "--machine", "none.json"], "cannot read the machine"),
         (["monoid", "--regex", "(0|1)*1(0|1){6}", "--limit", "99"], "more than 99"),
+        (["monoid", "dyck_2", "--coverage", "40", "--test", "40"], "must be longer"),
+        (["monoid", "dyck_2", "--coverage", "4", "--heatmap", "4:8"], "one at a time"),
+        (["monoid", "dyck_2", "--heatmap", "5"], "no words of length 5 with the label 1"),
+        (["monoid", "dyck_2", "--heatmap", "4", "--plot", "x.foo"], "png, svg, pdf"),
         (["eval", "no/such/run"], "no run folder"),
         (["predict", "no/such/run", "01"], "no run folder"),
     ],

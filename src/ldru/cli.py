@@ -16,6 +16,7 @@ import ldru
 from ldru.config import Json, to_json
 from ldru.errors import LdruError, MissingExtraError, unknown_name
 from ldru.evaluation import Evaluation, LengthResult, parse_lengths
+from ldru.experiments.analysis_figures import coverage_figure, heatmaps_figure
 from ldru.experiments.bench_models import bench_models
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
 from ldru.experiments.board import Board
@@ -28,6 +29,7 @@ from ldru.experiments.figures import (
     monoid_figure,
     save_figure,
 )
+from ldru.experiments.heatmaps import heatmaps
 from ldru.experiments.observers import ProgressBar, counting, make_trackers
 from ldru.experiments.output import write_table
 from ldru.experiments.packing import pack, unpack
@@ -39,6 +41,7 @@ from ldru.experiments.results import Results, State
 from ldru.experiments.run import Run
 from ldru.experiments.summary import summarise
 from ldru.experiments.table import Table as PaperTable
+from ldru.experiments.task_coverage import coverage, coverage_rows, wanted_rows
 from ldru.experiments.training import check_seed, find_device
 from ldru.files import write_text
 from ldru.models import MODELS, model_spec
@@ -58,6 +61,7 @@ except ImportError as problem:
     )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import RenderableType
 
 LARGEST_PRINTED_MONOID = 30
@@ -280,21 +284,44 @@ class Predict:
 
 @dataclass(frozen=True, kw_only=True)
 class MonoidOf:
-    """Show the syntactic monoid of a language: size, classes, multiplication table.
+    """Show the syntactic monoid of a language: its classes and table, or how words compose them.
 
     Args:
         limit: the largest monoid to compute.
-        plot: where to draw the table as a heatmap.
+        coverage: longest training words, e.g. 40 60: which compositions training shows, how often,
+            and which ones longer words need.
+        test: the longest test word of --coverage.
+        results: a results folder; accuracies there are shown beside --coverage.
+        heatmap: ranges of lengths, e.g. 10:40:2 480:500:2: which compositions their words need.
+        label: of the words of --heatmap.
+        plot: where to draw it; several names are several files.
         json: print JSON.
     """
 
     language: OmitArgPrefixes[Language] = field(default_factory=Language)
     limit: int = 10_000
-    plot: Path | None = None
+    coverage: tuple[int, ...] = ()
+    test: int = 500
+    results: Path = Path("results")
+    heatmap: tuple[str, ...] = ()
+    label: int = 1
+    plot: tuple[Path, ...] = ()
     json: bool = False
 
     def __call__(self) -> None:
         task = self.language.find()
+        for path in self.plot:
+            check_figure_path(path)
+        if self.coverage and self.heatmap:
+            raise LdruError("--coverage and --heatmap are two questions: ask one at a time")
+        if self.coverage:
+            self._show_coverage(task)
+        elif self.heatmap:
+            self._show_heatmaps(task)
+        else:
+            self._show_table(task)
+
+    def _show_table(self, task: Task) -> None:
         machine = task.machine.minimal()
         monoid = ldru.monoid(machine, limit=self.limit)
         classes = [
@@ -308,10 +335,9 @@ class MonoidOf:
                 zip(monoid.representatives, monoid.output, monoid.elements.tolist(), strict=True)
             )
         ]
-        if self.plot is not None:
-            check_figure_path(self.plot)
+        if self.plot:
             title = f"{task.name}: {monoid.size} classes"
-            save_figure(monoid_figure(monoid, title=title), self.plot)
+            save_figures(monoid_figure(monoid, title=title), self.plot)
         if self.json:
             data = {"task": task.name, "size": monoid.size, "classes": classes}
             print(json.dumps({**data, "table": monoid.table.tolist()}))
@@ -326,6 +352,55 @@ class MonoidOf:
         print("class of (row word)(column word):")
         for row in monoid.table:
             print(" ".join(f"{int(product):{width}}" for product in row))
+
+    def _show_coverage(self, task: Task) -> None:
+        found = coverage(task, self.coverage, test_length=self.test, limit=self.limit)
+        if self.plot:
+            save_figures(coverage_figure(found), self.plot)
+        rows, some = coverage_rows(found, Results(self.results)), found[self.coverage[0]]
+        if self.json:
+            data = {
+                "task": task.name,
+                "classes": some.monoid.size,
+                "test_length": self.test,
+                "training_words": some.training_words,
+                "needed": int(some.needed.sum()),
+                "shortest_length": some.shortest_length,
+                "by_training_length": rows,
+                "most_wanted": wanted_rows(some),
+            }
+            print(json.dumps(data, indent=1))
+            return
+        print(
+            f"{task.name}: words up to length {self.test} need {int(some.needed.sum()):,} "
+            f"compositions of {some.monoid.size} classes.\nThe shortest training length that shows "
+            f"them all: {some.shortest_length or f'above {self.test}'}"
+        )
+        note = (
+            "missing: no training word needs them; rare_N: met less than N times in the "
+            f"{some.training_words:,}\nwords of the training, expected; familiar_N: test words "
+            "without such ones, in percent;\npaper, ours: accuracy of the LDRU on longer words, "
+            "in percent"
+        )
+        shown = [{k: f"{v:.2f}" if isinstance(v, float) else v for k, v in r.items()} for r in rows]
+        print_rows(shown, as_json=False, note=note)
+
+    def _show_heatmaps(self, task: Task) -> None:
+        ranges = {text: parse_lengths(text) for text in self.heatmap}
+        found = heatmaps(task, ranges, label=self.label, limit=self.limit)
+        if self.plot:
+            save_figures(heatmaps_figure(found), self.plot)
+        if self.json:
+            data = {"task": task.name, "label": self.label, "classes": found.classes.tolist()}
+            counts = {name: counts.tolist() for name, counts in found.counts.items()}
+            print(json.dumps({**data, "counts": counts}))
+            return
+        print(f"{task.name}: {len(found.classes)} of {found.monoid.size} classes")
+        rows = [
+            {"lengths": name, "compositions": int(c.sum()), "kinds": int((c > 0).sum())}
+            for name, c in found.counts.items()
+        ]
+        print_rows(rows, as_json=False, note="compositions of two single symbols are not counted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -563,6 +638,12 @@ def draw(run: Run, evaluation: Evaluation, plot: Path, *, as_json: bool) -> None
         print(f"plot: {plot}")
 
 
+def save_figures(figure: "Figure", paths: Iterable[Path]) -> None:
+    """Write a figure under every name."""
+    for path in paths:
+        save_figure(figure, path)
+
+
 def show_evaluation(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, Json]:
     """Print an evaluation, or only hand it back for JSON."""
     rows = summarise(evaluation, max_length=run.spec.train.max_length)
@@ -630,7 +711,8 @@ def say(text: str) -> None:
 
 def show(content: "RenderableType") -> None:
     """Print with rich; wide enough not to fold when standard output is no terminal."""
-    console = Console() if sys.stdout.isatty() else Console(width=160)
+    # No emoji: lengths such as 60:100:4 would show one.
+    console = Console(width=None if sys.stdout.isatty() else 160, emoji=False)
     console.print(content)
 
 

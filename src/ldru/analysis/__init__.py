@@ -1,0 +1,1 @@
+"""What a trained model learned, held against exact machines."""
