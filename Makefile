@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu results analysis clean
+.PHONY: install demo test check test-slow test-gpu results analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -50,6 +50,15 @@ analysis: install
 	  $(BIN)/ldru monoid $$task --coverage 40 60 100 150 --test 500 \
 	    $(call figures,$$task-coverage) || exit 1; \
 	done
+
+# The same for trained runs; EMBEDDED="RUN RUN" compares two, such as trained up to 40 and to 150.
+DYCK_6   ?= $(wildcard results/runs/dyck_6-ldru-seed*)
+EMBEDDED ?= $(firstword $(DYCK_6))
+
+analysis-runs: install
+	mkdir -p $(ANALYSIS)
+	$(BIN)/ldru analyse $(DYCK_6) $(call figures,dyck_6-associativity)
+	$(BIN)/ldru analyse $(EMBEDDED) --what embeddings $(call figures,dyck_6-embeddings)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

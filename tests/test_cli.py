@@ -95,8 +95,8 @@ def test_monoid(capsys, tmp_path):
 
 def test_coverage_and_heatmaps(capsys, tmp_path):
     plots = [tmp_path / "c.png", tmp_path / "c.svg"]
-    arguments = ["monoid", "dyck_2", "--coverage", 8, 20, "--test", 40, "--plot", *plots]
-    code, out, _ = call(capsys, *arguments)
+    arguments = ["monoid", "dyck_2", "--coverage", 8, 20, "--test", 30]
+    code, out, _ = call(capsys, *arguments, "--plot", *plots)
     assert code == 0
     assert "shows them all: 8" in out
     assert all(plot.exists() for plot in plots)
@@ -104,11 +104,25 @@ def test_coverage_and_heatmaps(capsys, tmp_path):
     assert [row["train_length"] for row in data["by_training_length"]] == [8, 20]
     plot = tmp_path / "h.png"
     code, out, _ = call(
-        capsys, "monoid", "dyck_2", "--heatmap", "4:8:2", "60:100:40", "--plot", plot
+        capsys, "monoid", "dyck_2", "--heatmap", "30:34:2", "60:100:40", "--plot", plot
     )
     assert code == 0
     assert "60:100:40" in out
     assert plot.exists()
+
+
+def test_analyse(capsys, run_folder, tmp_path):
+    plot = tmp_path / "a.png"
+    small = ["--words", 4, "--bracketings", 2]
+    code, out, _ = call(capsys, "analyse", run_folder, "--lengths", "8", *small, "--plot", plot)
+    assert code == 0
+    assert "associators" in out
+    assert plot.exists()
+    arguments = ["analyse", run_folder, run_folder, "--what", "embeddings", "--max-length", 5]
+    code, out, _ = call(capsys, *arguments, "--json", "--plot", plot)
+    assert code == 0
+    (found,) = json.loads(out).values()
+    assert found["words"] == 62
 
 
 def test_the_model_decides_which_options_exist(capsys, tmp_path):
@@ -140,6 +154,8 @@ def test_the_model_decides_which_options_exist(capsys, tmp_path):
         (["monoid", "dyck_2", "--coverage", "4", "--heatmap", "4:8"], "one at a time"),
         (["monoid", "dyck_2", "--heatmap", "5"], "no words of length 5 with the label 1"),
         (["monoid", "dyck_2", "--heatmap", "4", "--plot", "x.foo"], "png, svg, pdf"),
+        (["analyse"], "at least one run folder"),
+        (["analyse", "no/such/run"], "no run folder"),
         (["eval", "no/such/run"], "no run folder"),
         (["predict", "no/such/run", "01"], "no run folder"),
     ],

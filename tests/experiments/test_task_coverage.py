@@ -85,3 +85,12 @@ def test_heatmaps_count_words_of_one_label_only():
 def test_heatmaps_of_nothing(lengths, label, message):
     with pytest.raises(ldru.LdruError, match=message):
         heatmaps(ldru.task("dyck_2"), {"some": lengths}, label=label)
+
+
+def test_lengths_without_words_count_as_what_is_drawn_for_them():
+    # The only words have length 3 and more: training "up to 1" draws those of length 3.
+    chain = [[1, 1], [2, 2], [3, 4], [3, 4], [4, 3]]
+    machine = ldru.MooreMachine(alphabet="01", delta=chain, output=[-1, -1, -1, 0, 1])
+    found = coverage(ldru.task(machine=machine), [1], test_length=3)[1]
+    assert found.missing.sum() == 0
+    np.testing.assert_array_equal(found.shown, found.met > 0)

@@ -1,5 +1,7 @@
 """Which classes of a monoid the balanced tree composes in given words."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -13,19 +15,30 @@ def count_compositions(monoid: Monoid, words: ArrayLike) -> IntArray:
     Compositions of two single symbols are not counted: there are few kinds of them, and half of all
     nodes are theirs.
     """
+    counts = np.zeros(monoid.size**2, dtype=np.int64)
+    for number, classes in enumerate(class_levels(monoid, words)):
+        if number > 0:
+            left, right, _ = _neighbours(classes)
+            counts += np.bincount((left * monoid.size + right).ravel(), minlength=len(counts))
+    return counts.reshape(monoid.size, monoid.size)
+
+
+def class_levels(monoid: Monoid, words: ArrayLike) -> Iterator[IntArray]:
+    """The classes of the nodes of every level of the balanced tree, leaves first [batch, nodes]."""
     tokens = np.asarray(words)
     monoid.machine.check_tokens(tokens)
-    counts = np.zeros(monoid.size**2, dtype=np.int64)
     classes = monoid.step[0][tokens]
-    is_leaf = True
+    yield classes
     while classes.shape[1] > 1:
-        paired = classes.shape[1] // 2 * 2
-        left, right = classes[:, 0:paired:2], classes[:, 1:paired:2]
-        if not is_leaf:
-            counts += np.bincount((left * monoid.size + right).ravel(), minlength=len(counts))
-        classes = np.concatenate([monoid.table[left, right], classes[:, paired:]], axis=1)
-        is_leaf = False
-    return counts.reshape(monoid.size, monoid.size)
+        left, right, alone = _neighbours(classes)
+        classes = np.concatenate([monoid.table[left, right], alone], axis=1)
+        yield classes
+
+
+def _neighbours(classes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Left and right partners, and the unpaired last one if there is one."""
+    paired = classes.shape[1] // 2 * 2
+    return classes[:, 0:paired:2], classes[:, 1:paired:2], classes[:, paired:]
 
 
 def num_compositions(length: int) -> int:

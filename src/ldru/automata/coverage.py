@@ -149,14 +149,14 @@ def composition_counts(monoid: Monoid, parts: Iterable[WordChances]) -> FloatArr
 
 
 def first_lengths(monoid: Monoid, words: Iterable[Iterable[WordChances]]) -> IntArray:
-    """The shortest length at which each pair of classes can be composed, 0 for never [size, size].
+    """The first length at which each pair of classes can be composed, 0 for never [size, size].
 
-    words: the parts of the words of each length, in order of length.
+    words: the parts of what is drawn for each length, from 1.
     """
     first = np.zeros((monoid.size, monoid.size), dtype=np.int64)
     by_states: dict[int, Reached] = {}
     seen: set[tuple[int, int, int, bytes]] = set()
-    for parts in words:
+    for length, parts in enumerate(words, start=1):
         for _, chances in parts:
             possible = (chances > 0).astype(np.float64)
             num_states = possible.shape[1]
@@ -169,7 +169,7 @@ def first_lengths(monoid: Monoid, words: Iterable[Iterable[WordChances]]) -> Int
                 if key not in seen:
                     seen.add(key)
                     met = reached.pairs(left, right, states[begin].astype(np.float64)) > 0
-                    first[met & (first == 0)] = len(chances)
+                    first[met & (first == 0)] = length
     return first
 
 

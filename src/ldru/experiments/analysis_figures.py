@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ldru.experiments.analysing import BALANCED_LEVELS, Associativity, Embeddings
 from ldru.experiments.figures import new_figure
 from ldru.experiments.heatmaps import Heatmaps
 from ldru.experiments.task_coverage import THRESHOLDS, Coverage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_STYLES = ("-", "--", ":", "-.")
 
 
 def heatmaps_figure(found: Heatmaps) -> "Figure":
@@ -41,7 +44,7 @@ def heatmaps_figure(found: Heatmaps) -> "Figure":
 
 def coverage_figure(found: Mapping[int, Coverage]) -> "Figure":
     """Compositions that training words can show and do show, and test words without rare ones."""
-    figure = new_figure(width=12, height=3.8)
+    figure = new_figure(width=13, height=3.8)
     shown, met, familiar = figure.subplots(1, 3)
     some = next(iter(found.values()))
     firsts = np.sort(some.first[some.needed & (some.first > 0)])
@@ -65,17 +68,88 @@ def coverage_figure(found: Mapping[int, Coverage]) -> "Figure":
                 color=f"C{index}",
                 marker="o",
                 ms=3,
-                label=f"up to {length}, met {threshold} times",
+                label=f"up to {length}, met ≥ {threshold}",
             )
     familiar.set(xlabel="length of the test words", ylabel="of the test words (%)")
     familiar.set_title("need no rarer composition", fontsize=10)
     for axes in (shown, met, familiar):
         axes.grid(alpha=0.3)
-    for axes in (met, familiar):
-        axes.legend(fontsize=7)
+    met.legend(fontsize=7)
+    familiar.set_ylim(top=101)
+    familiar.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     figure.suptitle(
         f"{some.task.name}: {needed:,} compositions of {some.monoid.size} classes are needed up to "
         f"length {some.test_length}",
         fontsize=10,
     )
+    return figure
+
+
+def associativity_figure(found: Mapping[str, Associativity]) -> "Figure":
+    """Associators by level and by class, and agreement under random brackets, a colour per run."""
+    figure = new_figure(width=13, height=3.8)
+    level, classes, brackets = figure.subplots(1, 3)
+    for index, (name, analysis) in enumerate(found.items()):
+        color = f"C{index}"
+        for length, style in zip(dict.fromkeys(r.length for r in analysis.by_level), _STYLES):
+            rows = [row for row in analysis.by_level if row.length == length]
+            level.plot(
+                [row.level for row in rows],
+                [row.relative for row in rows],
+                style,
+                color=color,
+                marker="o",
+                ms=3,
+                label=f"{name}, length {length}",
+            )
+        classes.scatter(
+            [row.number for row in analysis.by_class],
+            [row.relative for row in analysis.by_class],
+            s=8,
+            color=color,
+        )
+        for length, style in zip(dict.fromkeys(r.length for r in analysis.agreement), _STYLES):
+            same = {r.balanced: 100 * r.agreement for r in analysis.agreement if r.length == length}
+            brackets.plot(list(same), list(same.values()), style, color=color, marker="o", ms=3)
+    level.set(xlabel="level (0: symbols)", ylabel="relative associator", ylim=(0, None))
+    classes.set(xlabel="class of the product of the triple", ylim=(0, None))
+    brackets.set(xlabel="balanced levels below the random ones", ylabel="%", ylim=(0, 101))
+    brackets.set_xticks(range(BALANCED_LEVELS))
+    titles = ("by level", "by class", "same answer under random brackets")
+    for axes, title in zip((level, classes, brackets), titles, strict=True):
+        axes.set_title(title, fontsize=10)
+        axes.grid(alpha=0.3)
+    level.legend(fontsize=6)
+    return figure
+
+
+def embeddings_figure(found: Mapping[str, Embeddings]) -> "Figure":
+    """t-SNE of the states of each run, coloured by class; ARI and silhouette by clusters."""
+    figure = new_figure(width=5 * len(found) + 5, height=5)
+    panels = figure.subplot_mosaic(
+        [[*found, "ari"], [*found, "silhouette"]],
+        width_ratios=[5] * len(found) + [4],
+    )
+    for name, analysis in found.items():
+        colors = np.random.default_rng(0).permutation(analysis.monoid.size)[analysis.classes]
+        x, y = analysis.plane.T
+        panels[name].scatter(
+            x, y, c=colors, cmap="nipy_spectral", s=2, linewidths=0, rasterized=True
+        )
+        met = len(np.unique(analysis.classes))
+        panels[name].set_title(
+            f"{name}\n{len(analysis.states):,} words up to length {analysis.max_length}, "
+            f"{met} of {analysis.monoid.size} classes",
+            fontsize=9,
+        )
+        panels[name].set(xticks=[], yticks=[])
+        for kind in ("ari", "silhouette"):
+            values = [getattr(score, kind) for score in analysis.scores.values()]
+            panels[kind].plot(list(analysis.scores), values, marker="o", ms=3, label=name)
+            panels[kind].axvline(analysis.monoid.size, color="gray", lw=0.8, ls=":")
+    panels["ari"].set(ylabel="adjusted Rand index")
+    panels["silhouette"].set(xlabel="clusters of k-means", ylabel="silhouette")
+    for kind in ("ari", "silhouette"):
+        panels[kind].grid(alpha=0.3)
+    panels["ari"].legend(fontsize=7)
     return figure

@@ -37,7 +37,7 @@ class Coverage:
     """Compositions of a task's syntactic classes in training, held against longer words.
 
     needed: pairs of classes that some test word up to `test_length` composes [size, size].
-    first: the shortest training word that composes each pair, 0 for none [size, size].
+    first: the shortest training length that shows each pair, 0 for none [size, size].
     training_words: of the whole training, lengths uniform on 1..`train_length`.
     met: how often they compose each pair, expected [size, size].
     used: how often one test word of `test_length` composes each pair, expected [size, size].
