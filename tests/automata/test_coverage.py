@@ -25,10 +25,13 @@ def walks(draw):
         output=rng.integers(0, 2, states),
         start=int(rng.integers(states)),
     )
-    seen = draw(st.sampled_from([1, states]))
+    seen, is_steady = draw(st.sampled_from([1, states])), draw(st.booleans())
+    steady = rng.random((seen, symbols)) * rng.integers(0, 2, (seen, symbols))
     words = []
     for length in range(1, 7):
         chances = rng.random((length, seen, symbols)) * rng.integers(0, 2, (length, seen, symbols))
+        if is_steady:  # the same at every place, so that stretches are met again
+            chances[:] = steady
         chances[..., 0] += chances.sum(axis=-1) == 0
         words.append(WordChances(rng.random(), chances / chances.sum(axis=-1, keepdims=True)))
     return machine, words
@@ -97,3 +100,15 @@ def test_what_is_possible_does_not_fade_with_length():
     words = [[WordChances(1.0, np.full((n, 1, 2), [1.0, 1e-300]))] for n in range(1, 9)]
     four = monoid.classify("1111")
     assert first_lengths(monoid, words)[four, four] == 8
+
+
+def test_the_same_stretches_may_begin_in_other_states():
+    # The only words are abbb...: ab is composed from length 2 on, bb from length 4 on.
+    machine = ldru.MooreMachine(alphabet="ab", delta=[[1, 2], [1, 1], [2, 2]], output=[0, 1, 0])
+    monoid = ldru.monoid(machine)
+    steady = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    words = [[WordChances(1.0, np.repeat(steady[None], n, axis=0))] for n in range(1, 6)]
+    a, b = monoid.step[0]
+    first = first_lengths(monoid, words)
+    assert (first[a, b], first[b, b]) == (2, 4)
+    assert first[b, a] == 0
