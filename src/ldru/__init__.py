@@ -2,11 +2,14 @@
 
 __version__ = "0.1.0"
 
+from ldru.analysis.algebra import Algebra
+from ldru.analysis.extraction import Extraction
 from ldru.automata.machine import MooreMachine
 from ldru.automata.monoid import Monoid, monoid
 from ldru.automata.regex import from_regex
 from ldru.errors import LdruError
 from ldru.evaluation import Evaluation, evaluate
+from ldru.experiments.extracting import extract
 from ldru.experiments.run import Run, load
 from ldru.experiments.training import train, train_many
 from ldru.models import LDRU, MODELS, LDRUClassifier, LDRUSpec, ModelSpec, build, register
@@ -20,8 +23,10 @@ __all__ = [
     "MODELS",
     "OPERATORS",
     "TASKS",
+    "Algebra",
     "Batch",
     "Evaluation",
+    "Extraction",
     "LDRUClassifier",
     "LDRUSpec",
     "LdruError",
@@ -33,6 +38,7 @@ __all__ = [
     "TrainSpec",
     "build",
     "evaluate",
+    "extract",
     "from_regex",
     "load",
     "monoid",

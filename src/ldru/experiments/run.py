@@ -7,6 +7,7 @@ accuracy.png. It appears whole, by one rename.
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ldru.analysis.extraction import Extraction
 from ldru.errors import LdruError, RunError
 from ldru.evaluation import Evaluation, evaluate
+from ldru.experiments.extracting import extract
 from ldru.experiments.records import Record
 from ldru.experiments.shipped import SHIPPED, find_run
 from ldru.experiments.spec import RunSpec
@@ -157,6 +160,11 @@ class Run:
                 words, labels.tolist(), shares.tolist(), expected, strict=True
             )
         ]
+
+    @cached_property
+    def exact(self) -> Extraction:
+        """What an LDRU has learned, as an exact machine; see `ldru.extract`."""
+        return extract(self.model, self.task)
 
 
 def trained_model(

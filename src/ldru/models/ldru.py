@@ -135,6 +135,11 @@ class LDRUClassifier(nn.Module):
             return self.head(root), levels
         return self.head(self.encoder(x, lengths))
 
+    def leaves(self) -> Tensor:
+        """What the reduction starts from, for each token: [symbols, dim]."""
+        block = self.encoder.leaf_block
+        return self.embedding.weight if block is None else block(self.embedding.weight)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LDRUSpec(ModelSpec):

@@ -1,0 +1,123 @@
+"""Finite reduction algebras: a tree network whose states are numbered, as four tables."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ldru.automata.machine import UNLABELLED, IntArray
+from ldru.config import Json
+from ldru.errors import LdruError
+
+UNMET = -1
+"""The entry of a table for what no word of the domain ever needs."""
+
+
+class Tables(Protocol):
+    """What a reduction needs to know, by number of state; may be worked out when asked for."""
+
+    leaf: IntArray
+
+    @property
+    def num_states(self) -> int: ...
+    def join(self, left: IntArray, right: IntArray) -> IntArray: ...
+    def rise(self, states: IntArray) -> IntArray: ...
+    def read(self, states: IntArray) -> IntArray: ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Algebra:
+    """A finite machine that reduces a word in the balanced tree, as `tree_reduce` does.
+
+    leaf: the state of each symbol [symbols].
+    pair: the state of two neighbours [states, states]; `UNMET` where no word needs it.
+    carry: the state of a node that rises without a partner [states].
+    answer: the label read from a state at the root [states].
+    """
+
+    leaf: IntArray
+    pair: IntArray
+    carry: IntArray
+    answer: IntArray
+
+    @property
+    def num_states(self) -> int:
+        return len(self.answer)
+
+    def join(self, left: IntArray, right: IntArray) -> IntArray:
+        """The states of pairs of neighbours."""
+        return self.pair[left, right]
+
+    def rise(self, states: IntArray) -> IntArray:
+        """The states of nodes that rise alone."""
+        return self.carry[states]
+
+    def read(self, states: IntArray) -> IntArray:
+        """The labels of roots."""
+        return self.answer[states]
+
+    def run(self, tokens: ArrayLike) -> IntArray:
+        """The label of each word: [..., length] -> [...].
+
+        `UNLABELLED` for a word that needs an entry which no word of the domain does.
+        """
+        for nodes in self.levels(tokens):
+            roots = nodes[..., 0]
+        return self._complete.answer[roots]
+
+    def levels(self, tokens: ArrayLike) -> Iterator[NDArray[np.int32]]:
+        """The states of every level, leaves first: [..., length] -> [..., nodes] each.
+
+        What follows from an `UNMET` entry has the number after the last state's.
+        """
+        words = np.asarray(tokens)
+        if words.ndim == 0 or words.shape[-1] == 0:
+            raise LdruError(
+                f"expected words [..., length] with a length of at least 1, got {list(words.shape)}"
+            )
+        if words.size and not (words.min() >= 0 and words.max() < len(self.leaf)):
+            raise LdruError(
+                f"tokens run from 0 to {len(self.leaf) - 1} here, "
+                f"got {int(words.min())} to {int(words.max())}"
+            )
+        tables = self._complete
+        nodes = tables.leaf[words]
+        yield nodes
+        while nodes.shape[-1] > 1:
+            paired = nodes.shape[-1] // 2 * 2
+            # One flat index: two indices at once take twice as long.
+            index = nodes[..., 0:paired:2] * (self.num_states + 1)
+            index += nodes[..., 1:paired:2]
+            above = tables.pair.take(index)
+            if paired < nodes.shape[-1]:
+                above = np.concatenate([above, tables.carry[nodes[..., -1:]]], axis=-1)
+            nodes = above
+            yield nodes
+
+    @cached_property
+    def _complete(self) -> "_CompleteTables":
+        """The tables with one more state, for everything that is not met."""
+        size = self.num_states
+        pair = np.full((size + 1, size + 1), size, dtype=np.int32)
+        pair[:size, :size] = np.where(self.pair == UNMET, size, self.pair)
+        carry = np.append(np.where(self.carry == UNMET, size, self.carry), size)
+        return _CompleteTables(
+            leaf=np.where(self.leaf == UNMET, size, self.leaf).astype(np.int32),
+            pair=pair.ravel(),
+            carry=carry.astype(np.int32),
+            answer=np.append(self.answer, UNLABELLED),
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """The tables as JSON data."""
+        return {name: getattr(self, name).tolist() for name in ("leaf", "pair", "carry", "answer")}
+
+
+class _CompleteTables(NamedTuple):
+    leaf: NDArray[np.int32]
+    pair: NDArray[np.int32]
+    carry: NDArray[np.int32]
+    answer: IntArray

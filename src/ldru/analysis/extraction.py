@@ -1,0 +1,330 @@
+"""From a trained tree network to an exact machine, and what can be said of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ldru.analysis.algebra import Algebra
+from ldru.analysis.snapping import Network, SnappedNetwork, relative_distance
+from ldru.analysis.verdict import Verdict, decide
+from ldru.automata.machine import IntArray
+from ldru.automata.monoid import Monoid
+from ldru.config import Json
+from ldru.errors import LdruError, RunError
+from ldru.tree import tree_levels
+
+TOLERANCES = (0.8, 0.65, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16, 0.13, 0.1, 0.08, 0.06, 0.04, 0.03, 0.02)
+"""The tolerances that are tried, coarse to fine."""
+
+MIN_STATES = 512
+STATES_PER_CLASS = 3
+"""The limit on states, the larger of both; finer tolerances need ever more."""
+
+FAILURES_IN_A_ROW = 2
+"""How often the limit on states is met before still finer tolerances are left out."""
+
+LEAST_AGREEMENT = 0.99
+"""An algebra that agrees less often with the network does not stand for it."""
+
+LONGEST_CHECKED_WORD = 2**16
+COMPARED_SYMBOLS = 2**15
+SHOWN_SYMBOLS = 60
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trial:
+    """What came out at one tolerance.
+
+    states: the vectors that stand for the states [states, dim].
+    algebra: the tables; None when they did not close within the limits.
+    disagreements: on how many of the words network and algebra differ; None without an algebra.
+    is_confirmed: whether the network, too, answers the verdict's wrong word wrongly; None without
+        one, or when it is too long to ask.
+    spread: how far what the maps give lies from the state it is merged into, at most.
+    gap: how far two states lie apart, at least. Both are relative, as the tolerance.
+    """
+
+    tolerance: float
+    states: Tensor
+    verdict: Verdict
+    algebra: Algebra | None
+    disagreements: int | None
+    is_confirmed: bool | None
+    spread: float
+    gap: float
+
+    @property
+    def num_states(self) -> int:
+        return len(self.states)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeAgreement:
+    """The network's own nodes on sampled words, against the states of the chosen algebra.
+
+    nodes: how many were compared.
+    nearest: the share that lies nearest to the state the algebra gives it.
+    farthest: the largest relative distance to it.
+    """
+
+    nodes: int
+    nearest: float
+    farthest: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Extraction:
+    """What a network has learned, as an exact machine.
+
+    trials: one per tolerance, coarse to fine.
+    chosen: of the closed ones, the one that disagrees with the network on the fewest words, then
+        the smallest; a wrong word that the network does not confirm counts as a disagreement. None
+        when it agrees on less than `LEAST_AGREEMENT`, or none closed.
+    words: on how many words they were compared.
+    longest: the length of the longest of them.
+    nodes: of the chosen one.
+    """
+
+    monoid: Monoid
+    trials: tuple[Trial, ...]
+    chosen: Trial | None
+    words: int
+    longest: int
+    nodes: NodeAgreement | None
+
+    @property
+    def is_correct(self) -> bool:
+        """Whether the extracted machine is right on every word of every length."""
+        return self.chosen is not None and self.chosen.verdict.is_correct
+
+    @property
+    def wrong(self) -> tuple[int, ...] | None:
+        """The shortest word found at any tolerance that the network itself answers wrongly."""
+        words = [t.verdict.wrong for t in self.trials if t.is_confirmed and t.verdict.wrong]
+        return min(words, key=len, default=None)
+
+    @property
+    def algebra(self) -> Algebra:
+        """The extracted machine; an error when the network is no finite algebra."""
+        if self.chosen is None or self.chosen.algebra is None:
+            raise RunError(f"there is no exact machine: {self.summary}")
+        return self.chosen.algebra
+
+    @cached_property
+    def classes(self) -> dict[int, tuple[int, ...]]:
+        """The classes of the monoid that each state of the chosen algebra stands for."""
+        if self.chosen is None:
+            return {}
+        served = self.chosen.verdict.served
+        return {state: tuple(np.flatnonzero(row).tolist()) for state, row in enumerate(served)}
+
+    @property
+    def is_onto_monoid(self) -> bool:
+        """Whether every state stands for one class: then the monoid is an image of the algebra."""
+        return bool(self.classes) and all(len(kinds) <= 1 for kinds in self.classes.values())
+
+    @property
+    def summary(self) -> str:
+        """The verdict in a sentence."""
+        if self.chosen is None:
+            known = f"; it is wrong on {self._shown(self.wrong)}" if self.wrong else ""
+            return self._no_algebra() + known
+        verdict = self.chosen.verdict
+        if verdict.is_correct:
+            return "correct at every length"
+        if verdict.wrong is None:
+            return f"wrong, from length {verdict.wrong_length:,} on"
+        network = {
+            True: "the network answers it wrongly too",
+            False: "the network answers it rightly, so the merging is at fault",
+            None: "too long to ask the network",
+        }[self.chosen.is_confirmed]
+        return f"wrong, a shortest word is {self._shown(verdict.wrong)}; {network}"
+
+    def predict(self, words: Sequence[str]) -> list[int]:
+        """The extracted machine's label of each word, given as text."""
+        algebra, machine = self.algebra, self.monoid.machine
+        return [int(algebra.run(machine.encode(word))) for word in words]
+
+    def agreement(self, trial: Trial) -> float | None:
+        """The share of words on which the network and a trial's algebra agree."""
+        return None if trial.disagreements is None else 1 - trial.disagreements / self.words
+
+    def to_json(self) -> dict[str, Json]:
+        """All of it as JSON data, the chosen algebra's tables included."""
+        chosen = self.chosen
+        data: dict[str, Json] = {
+            "summary": self.summary,
+            "correct": self.is_correct,
+            "monoid": self.monoid.size,
+            "words": self.words,
+            "longest": self.longest,
+            "network_wrong": None if self.wrong is None else list(self.wrong),
+            "scan": [self._trial_json(trial) for trial in self.trials],
+        }
+        if chosen is None or chosen.algebra is None or self.nodes is None:
+            return data
+        return {
+            **data,
+            "chosen": self._trial_json(chosen),
+            "nodes": dict(vars(self.nodes)),
+            "wrong": None if chosen.verdict.wrong is None else list(chosen.verdict.wrong),
+            "alphabet": list(self.monoid.machine.alphabet),
+            "algebra": chosen.algebra.to_json(),
+            "classes": [list(kinds) for kinds in self.classes.values()],
+        }
+
+    def _trial_json(self, trial: Trial) -> dict[str, Json]:
+        return {
+            "tolerance": trial.tolerance,
+            "states": trial.num_states,
+            "closed": trial.verdict.is_closed,
+            "levels": trial.verdict.levels,
+            "wrong_length": trial.verdict.wrong_length,
+            "confirmed": trial.is_confirmed,
+            "agreement": self.agreement(trial),
+            "spread": trial.spread,
+            "gap": trial.gap,
+        }
+
+    def _no_algebra(self) -> str:
+        closed = [trial for trial in self.trials if trial.disagreements is not None]
+        if not closed:
+            finest = self.trials[-1]
+            return (
+                f"no finite algebra at any of {len(self.trials)} tolerances: at "
+                f"{finest.tolerance:g} there are {finest.num_states} states and still more to come"
+            )
+        best = min(closed, key=_rank)
+        return (
+            f"no finite algebra stands for the network: the best, {best.num_states} states at "
+            f"tolerance {best.tolerance:g}, agrees with it on {self.agreement(best):.1%} of words"
+        )
+
+    def _shown(self, word: Sequence[int]) -> str:
+        text = self.monoid.machine.decode(np.array(word[:SHOWN_SYMBOLS]))
+        dots = "..." if len(word) > SHOWN_SYMBOLS else ""
+        return f"{text}{dots} (length {len(word):,})"
+
+
+def extract_algebra(
+    network: Network,
+    monoid: Monoid,
+    words: Sequence[IntArray],
+    *,
+    tolerances: Sequence[float] = TOLERANCES,
+    max_states: int | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+) -> Extraction:
+    """Merge a network's states at each tolerance, and judge what comes out.
+
+    words: batches of words of one length each [batch, length], to compare network and algebra on.
+    max_states: by default what the monoid's size suggests.
+    """
+    check_tolerances(tolerances)
+    limit = max_states or max(MIN_STATES, STATES_PER_CLASS * monoid.size)
+    answers = [network.answer(batch) for batch in words]
+    trials: list[Trial] = []
+    for tolerance in sorted(set(tolerances), reverse=True):
+        trials.append(_try(network, monoid, words, answers, tolerance=tolerance, limit=limit))
+        if on_trial is not None:
+            on_trial(trials[-1])
+        last = trials[-FAILURES_IN_A_ROW:]
+        if len(last) == FAILURES_IN_A_ROW and all(trial.num_states > limit for trial in last):
+            break
+    total = sum(len(batch) for batch in words)
+    closed = [trial for trial in trials if trial.disagreements is not None]
+    chosen = min(closed, key=_rank, default=None)
+    if chosen is not None and chosen.disagreements / total > 1 - LEAST_AGREEMENT:  # type: ignore[operator]
+        chosen = None
+    return Extraction(
+        monoid=monoid,
+        trials=tuple(trials),
+        chosen=chosen,
+        words=total,
+        longest=max(batch.shape[1] for batch in words),
+        nodes=None if chosen is None else _compare_nodes(network, chosen, words),
+    )
+
+
+def check_tolerances(tolerances: Sequence[float]) -> None:
+    """Raise unless there are tolerances, and all can be used."""
+    if not tolerances or not all(0 < tolerance < 2 for tolerance in tolerances):
+        given = ", ".join(f"{tolerance:g}" for tolerance in tolerances) or "none"
+        raise LdruError(
+            f"tolerances are relative distances, above 0 and below 2 (of opposite states), "
+            f"got {given}; by default {TOLERANCES[-1]} to {TOLERANCES[0]} are tried"
+        )
+
+
+def _try(
+    network: Network,
+    monoid: Monoid,
+    words: Sequence[IntArray],
+    answers: Sequence[IntArray],
+    *,
+    tolerance: float,
+    limit: int,
+) -> Trial:
+    snapped = SnappedNetwork(network, tolerance=tolerance, max_states=limit)
+    verdict = decide(snapped, monoid, max_states=limit)
+    algebra = snapped.algebra() if verdict.is_closed else None
+    disagreements = is_confirmed = None
+    if algebra is not None:
+        disagreements = sum(
+            int((algebra.run(batch) != answer).sum())
+            for batch, answer in zip(words, answers, strict=True)
+        )
+    if verdict.wrong is not None and len(verdict.wrong) <= LONGEST_CHECKED_WORD:
+        word = np.array([verdict.wrong])
+        is_confirmed = bool(network.answer(word) != monoid.machine.run(word))
+    return Trial(
+        tolerance=tolerance,
+        states=snapped.states,
+        verdict=verdict,
+        algebra=algebra,
+        disagreements=disagreements,
+        is_confirmed=is_confirmed,
+        spread=snapped.spread,
+        gap=_gap(snapped.states),
+    )
+
+
+def _rank(trial: Trial) -> tuple[int, int]:
+    """The most faithful trial first, then the smallest."""
+    assert trial.disagreements is not None
+    return trial.disagreements + (trial.is_confirmed is False), trial.num_states
+
+
+def _gap(states: Tensor) -> float:
+    """The least relative distance of two states; infinite when there is only one."""
+    distance = relative_distance(states, states)
+    return float(distance.fill_diagonal_(torch.inf).min())
+
+
+@torch.no_grad()
+def _compare_nodes(network: Network, trial: Trial, words: Sequence[IntArray]) -> NodeAgreement:
+    """Every node of a part of the words, in the network and in the algebra."""
+    assert trial.algebra is not None
+    nodes = near = 0
+    farthest = 0.0
+    for batch in words:
+        some = batch[: max(1, COMPARED_SYMBOLS // (batch.shape[1] * len(words)))]
+        leaves = network.leaves[torch.from_numpy(some).to(network.leaves.device)]
+        raw = tree_levels(network.combine, leaves, finish=network.finish)
+        for level, snapped in zip(raw, trial.algebra.levels(some), strict=True):
+            distance = relative_distance(level.nodes.flatten(0, 1), trial.states)
+            given = torch.from_numpy(_flat(snapped)).to(distance.device)
+            nodes += len(given)
+            near += int((distance.argmin(dim=1) == given).sum())
+            farthest = max(farthest, float(distance.gather(1, given[:, None]).max()))
+    return NodeAgreement(nodes=nodes, nearest=near / nodes, farthest=farthest)
+
+
+def _flat(nodes: NDArray[np.int32]) -> IntArray:
+    return nodes.reshape(-1).astype(np.int64)

@@ -1,0 +1,132 @@
+"""A tree network as maps between states, and the same with its states merged into finitely many."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ldru.analysis.algebra import UNMET, Algebra
+from ldru.automata.machine import IntArray
+from ldru.tree import tree_reduce
+
+CHUNK_STATES = 2**14
+"""How many states go through the network at once."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Network:
+    """A network that reduces words in the balanced tree, cut into its maps.
+
+    leaves: the state of each symbol [symbols, dim].
+    combine: two neighbours, [..., dim], [..., dim] -> [..., dim].
+    finish: every node of a new level, joined or risen, [..., dim] -> [..., dim].
+    score: the root, [..., dim] -> [..., classes].
+    """
+
+    leaves: Tensor
+    combine: Callable[[Tensor, Tensor], Tensor]
+    finish: Callable[[Tensor], Tensor]
+    score: Callable[[Tensor], Tensor]
+
+    @torch.no_grad()
+    def answer(self, tokens: IntArray) -> IntArray:
+        """The label of each word: [batch, length] -> [batch]."""
+        rows = max(1, CHUNK_STATES // tokens.shape[1])
+        words = torch.from_numpy(tokens).to(self.leaves.device).split(rows)
+        roots = [tree_reduce(self.combine, self.leaves[w], finish=self.finish) for w in words]
+        return self.score(torch.cat(roots)).argmax(dim=-1).cpu().numpy()
+
+
+class SnappedNetwork:
+    """A network whose states are numbered as they are met; near ones share a number.
+
+    A new state takes the number of the nearest known one within `tolerance`, a distance relative to
+    the longer of the two vectors; else it becomes known itself. Maps act on the known states alone.
+    """
+
+    def __init__(self, network: Network, *, tolerance: float, max_states: int) -> None:
+        self.network, self.tolerance, self.max_states = network, tolerance, max_states
+        self.states = network.leaves[:0]
+        self.spread = 0.0
+        size = max_states + 1
+        self._pair = np.full((size, size), UNMET, dtype=np.int64)
+        self._carry = np.full(size, UNMET, dtype=np.int64)
+        self.leaf = self._number(network.leaves)
+
+    @property
+    def num_states(self) -> int:
+        return len(self.states)
+
+    def join(self, left: IntArray, right: IntArray) -> IntArray:
+        """The states of pairs of neighbours."""
+        is_new = self._pair[left, right] == UNMET
+        if is_new.any():
+            size = len(self._pair)
+            first, second = np.divmod(np.unique(left[is_new] * size + right[is_new]), size)
+            self._pair[first, second] = self._number_all(
+                lambda part: self.network.combine(
+                    self.states[first[part]], self.states[second[part]]
+                ),
+                len(first),
+            )
+        return self._pair[left, right]
+
+    def rise(self, states: IntArray) -> IntArray:
+        """The states of nodes that rise alone."""
+        new = np.unique(states[self._carry[states] == UNMET])
+        if len(new):
+            self._carry[new] = self._number_all(lambda part: self.states[new[part]], len(new))
+        return self._carry[states]
+
+    @torch.no_grad()
+    def read(self, states: IntArray) -> IntArray:
+        """The labels of roots."""
+        if not len(states):
+            return states
+        return self.network.score(self.states[states]).argmax(dim=-1).cpu().numpy()
+
+    def algebra(self) -> Algebra:
+        """What was met so far, as tables."""
+        size = self.num_states
+        return Algebra(
+            leaf=self.leaf,
+            pair=self._pair[:size, :size].copy(),
+            carry=self._carry[:size].copy(),
+            answer=self.read(np.arange(size)),
+        )
+
+    @torch.no_grad()
+    def _number_all(self, states: Callable[[slice], Tensor], count: int) -> IntArray:
+        parts = [slice(b, b + CHUNK_STATES) for b in range(0, count, CHUNK_STATES)]
+        return np.concatenate([self._number(self.network.finish(states(part))) for part in parts])
+
+    @torch.no_grad()
+    def _number(self, states: Tensor) -> IntArray:
+        """A number for each state [count, dim] -> [count]; new ones in the order they come."""
+        distance, number = self._nearest(states)
+        while len(self.states) <= self.max_states:
+            far = torch.nonzero(distance > self.tolerance)
+            if not len(far):
+                break
+            leader = states[far[0]]
+            away = relative_distance(states, leader)[:, 0]
+            closer = away < distance
+            number = torch.where(closer, len(self.states), number)
+            distance = torch.where(closer, away, distance)
+            self.states = torch.cat([self.states, leader])
+        self.spread = max(self.spread, float(distance.max()))
+        return number.cpu().numpy()
+
+    def _nearest(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        if not len(self.states):
+            nowhere = torch.full_like(states[:, 0], torch.inf)
+            return nowhere, torch.zeros_like(nowhere, dtype=torch.int64)
+        return relative_distance(states, self.states).min(dim=1)
+
+
+def relative_distance(a: Tensor, b: Tensor) -> Tensor:
+    """Distance over the longer length: [n, dim], [m, dim] -> [n, m]."""
+    lengths = torch.maximum(a.norm(dim=-1)[:, None], b.norm(dim=-1)[None])
+    return torch.cdist(a, b) / lengths.clamp_min(torch.finfo(a.dtype).tiny)

@@ -1,0 +1,134 @@
+"""Extraction from networks that are exact by construction."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ldru
+from ldru.analysis.extraction import extract_algebra
+from ldru.analysis.snapping import Network, SnappedNetwork
+
+
+def exact_network(monoid, *, noise=0.0):
+    """A state is the one-hot vector of its class, plus noise that depends on the halves."""
+    one_hot = torch.eye(monoid.size, dtype=torch.double)
+    table = torch.from_numpy(monoid.table)
+
+    def combine(left, right):
+        product = one_hot[table[left.argmax(-1), right.argmax(-1)]]
+        return product + noise * torch.sin(37 * (left + 2 * right))
+
+    labels = torch.nn.functional.one_hot(torch.from_numpy(monoid.output.clip(0))).double()
+    return Network(
+        leaves=one_hot[torch.from_numpy(monoid.step[0])],
+        combine=combine,
+        finish=lambda state: state,
+        score=lambda state: labels[state.argmax(-1)],
+    )
+
+
+@st.composite
+def machines(draw):
+    states, symbols = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    state, label = st.integers(0, states - 1), st.integers(0, 2)
+    return ldru.MooreMachine(
+        alphabet="abc"[:symbols],
+        delta=[[draw(state) for _ in range(symbols)] for _ in range(states)],
+        output=[draw(label) for _ in range(states)],
+    ).minimal()
+
+
+@settings(max_examples=60, deadline=None)
+@given(machine=machines())
+def test_an_exact_operator_gives_back_its_monoid(machine):
+    monoid = ldru.monoid(machine)
+    rng = np.random.default_rng(0)
+    words = [rng.integers(machine.num_symbols, size=(8, length)) for length in (1, 2, 3, 7, 50)]
+    found = extract_algebra(exact_network(monoid), monoid, words, tolerances=[0.5])
+    assert found.is_correct
+    assert found.is_onto_monoid
+    # The empty word has no leaf, so the identity is there only if some other word is like it.
+    classes = {kind for (kind,) in found.classes.values()}
+    assert classes == set(monoid.step.ravel().tolist())
+    assert found.algebra.num_states == len(classes)
+    kind = np.array([kinds[0] for kinds in found.classes.values()])
+    met = found.algebra.pair >= 0
+    assert (kind[found.algebra.pair] == monoid.table[kind[:, None], kind])[met].all()
+    assert (found.algebra.answer == monoid.output[kind]).all()
+    assert (found.algebra.run(words[-1]) == machine.run(words[-1])).all()
+    assert found.nodes.nearest == 1
+    assert found.chosen.disagreements == 0
+
+
+def sampled(machine, *, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(machine.num_symbols, size=(20, length)) for length in (1, 2, 3, 7, 50)]
+
+
+def test_noise_is_merged_away_above_its_size_and_seen_below():
+    monoid = ldru.monoid(ldru.task("cycle_navigation").machine.minimal())
+    network = exact_network(monoid, noise=0.02)
+    found = extract_algebra(network, monoid, sampled(monoid.machine), tolerances=[1.0, 0.5, 0.01])
+    coarse, middle, fine = found.trials
+    assert coarse.num_states == middle.num_states == monoid.size
+    assert found.chosen is coarse
+    assert fine.num_states > monoid.size
+    assert 0 < middle.spread < 0.2
+    assert middle.gap > 1
+    assert found.nodes.farthest < 0.2
+
+
+def test_states_that_are_merged_wrongly_are_not_taken():
+    """At a tolerance above the distance of one-hot vectors all states are one."""
+    monoid = ldru.monoid(ldru.task("parity_check").machine.minimal())
+    network = exact_network(monoid)
+    words = sampled(monoid.machine)
+    found = extract_algebra(network, monoid, words, tolerances=[1.9, 0.5])
+    assert found.trials[0].num_states == 1
+    assert found.trials[0].is_confirmed is False
+    assert found.chosen is found.trials[1]
+    alone = extract_algebra(network, monoid, words, tolerances=[1.9])
+    assert alone.chosen is None
+    assert "no finite algebra stands for the network" in alone.summary
+    with pytest.raises(ldru.LdruError, match="no exact machine"):
+        alone.predict(["01"])
+
+
+def test_a_network_that_counts_is_no_finite_algebra():
+    """The state is the length of the word: the states never end."""
+    monoid = ldru.monoid(ldru.task("parity_check").machine.minimal())
+    counter = Network(
+        leaves=torch.ones(2, 1),
+        combine=lambda left, right: left + right,
+        finish=lambda state: state,
+        score=lambda state: torch.cat([state, state], dim=-1),
+    )
+    found = extract_algebra(
+        counter, monoid, sampled(monoid.machine), tolerances=[0.1, 0.01], max_states=20
+    )
+    assert found.chosen is None
+    assert not found.is_correct
+    assert "no finite algebra at any of 2 tolerances" in found.summary
+    assert found.wrong is not None
+    assert counter.answer(np.array([found.wrong])) != monoid.machine.run([found.wrong])
+
+
+def test_states_are_numbered_by_the_nearest_within_the_tolerance():
+    leaves = torch.tensor([[1.0, 0.0], [1.05, 0.0], [0.0, 1.0], [1.3, 0.0]])
+    network = Network(
+        leaves=leaves,
+        combine=torch.add,
+        finish=lambda state: state,
+        score=lambda state: state,
+    )
+    assert SnappedNetwork(network, tolerance=0.1, max_states=9).leaf.tolist() == [0, 0, 1, 2]
+    assert SnappedNetwork(network, tolerance=0.25, max_states=9).leaf.tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("tolerances", [[], [0.0], [-1.0], [0.5, 2.0], [float("nan")]])
+def test_tolerances_must_be_usable(tolerances):
+    monoid = ldru.monoid(ldru.task("parity_check").machine)
+    with pytest.raises(ldru.LdruError, match="above 0 and below 2"):
+        extract_algebra(exact_network(monoid), monoid, [], tolerances=tolerances)
