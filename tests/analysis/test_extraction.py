@@ -96,6 +96,41 @@ def test_states_that_are_merged_wrongly_are_not_taken():
         alone.predict(["01"])
 
 
+def rarely_wrong_network(monoid):
+    """Exact, but blocks of ones leave a trace, and the trace of eight turns the label round."""
+    exact = exact_network(monoid)
+    trace = torch.tensor([[0.0], [0.1]], dtype=torch.double)
+
+    def combine(left, right):
+        traces = left[..., -1:], right[..., -1:]
+        grown = torch.where(traces[0] == traces[1], (traces[0] * 2).clamp(max=0.8), 0)
+        return torch.cat([exact.combine(left[..., :-1], right[..., :-1]), grown], dim=-1)
+
+    def score(state):
+        scores = exact.score(state[..., :-1])
+        return torch.where(state[..., -1:] > 0.7, scores.flip(-1), scores)
+
+    return Network(
+        leaves=torch.cat([exact.leaves, trace], dim=1),
+        combine=combine,
+        finish=exact.finish,
+        score=score,
+    )
+
+
+def test_a_fine_tolerance_finds_the_words_on_which_the_network_is_not_its_algebra():
+    monoid = ldru.monoid(ldru.task("parity_check").machine.minimal())
+    network = rarely_wrong_network(monoid)
+    found = extract_algebra(network, monoid, sampled(monoid.machine), tolerances=[0.9, 0.05])
+    assert found.is_correct
+    assert found.algebra.num_states == 2
+    assert found.wrong == (1,) * 8
+    assert "once merged, but the network is wrong on 11111111 (length 8)" in found.summary
+    fine = found.trials[1]
+    assert fine.is_confirmed
+    assert fine.algebra.run(found.wrong) == network.answer(np.array([found.wrong]))
+
+
 def test_a_network_that_counts_is_no_finite_algebra():
     """The state is the length of the word: the states never end."""
     monoid = ldru.monoid(ldru.task("parity_check").machine.minimal())

@@ -81,6 +81,16 @@ def test_text_round_trip_with_long_symbols():
     assert modular_arithmetic().decode(modular_arithmetic().encode("3+4x2")) == "3+4x2"
 
 
+def test_characters_are_encoded_one_by_one_whatever_they_are():
+    machine = MooreMachine(alphabet=["ü", "a", "😀"], delta=[[0, 0, 0]], output=[0])
+    assert machine.encode("a😀üa").tolist() == [1, 2, 0, 1]
+    assert machine.encode(["a", "😀"]).tolist() == [1, 2]
+    assert machine.encode("").tolist() == []
+    for unknown in ("0", "b", "\ud800", "\U0010ffff"):
+        with pytest.raises(LdruError, match="at place 2"):
+            machine.encode(f"a{unknown}")
+
+
 def test_run_takes_any_leading_axes():
     words = np.random.default_rng(0).integers(0, 2, (3, 4, 7))
     labels = tomita(4).run(words)

@@ -70,7 +70,8 @@ def test_a_swapped_head_row_is_caught_by_a_word_that_the_network_confirms():
     assert int(model(word).argmax()) != int(task.machine.run(found.wrong))
     # Two steps in one direction are the shortest way to places 2 and 3.
     assert len(found.wrong) == 2
-    assert "the network answers it wrongly too" in found.summary
+    assert found.summary.startswith("wrong, a shortest word is")
+    assert found.chosen.is_confirmed
 
 
 def test_a_regex_and_a_machine_with_words_outside_its_domain():

@@ -84,7 +84,7 @@ class Algebra:
                 f"got {int(words.min())} to {int(words.max())}"
             )
         tables = self._complete
-        nodes = tables.leaf[words]
+        nodes = tables.leaf.take(words)
         yield nodes
         while nodes.shape[-1] > 1:
             paired = nodes.shape[-1] // 2 * 2

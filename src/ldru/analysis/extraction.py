@@ -1,7 +1,7 @@
 """From a trained tree network to an exact machine, and what can be said of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -42,9 +42,9 @@ class Trial:
 
     states: the vectors that stand for the states [states, dim].
     algebra: the tables; None when they did not close within the limits.
-    disagreements: on how many of the words network and algebra differ; None without an algebra.
     is_confirmed: whether the network, too, answers the verdict's wrong word wrongly; None without
         one, or when it is too long to ask.
+    disagreements: on how many of the words network and algebra differ; None without an algebra.
     spread: how far what the maps give lies from the state it is merged into, at most.
     gap: how far two states lie apart, at least. Both are relative, as the tolerance.
     """
@@ -53,10 +53,10 @@ class Trial:
     states: Tensor
     verdict: Verdict
     algebra: Algebra | None
-    disagreements: int | None
     is_confirmed: bool | None
     spread: float
     gap: float
+    disagreements: int | None = None
 
     @property
     def num_states(self) -> int:
@@ -83,7 +83,7 @@ class Extraction:
 
     trials: one per tolerance, coarse to fine.
     chosen: of the closed ones, the one that disagrees with the network on the fewest words, then
-        the smallest; a wrong word that the network does not confirm counts as a disagreement. None
+        the smallest; a wrong word that the network answers rightly counts as a disagreement. None
         when it agrees on less than `LEAST_AGREEMENT`, or none closed.
     words: on how many words they were compared.
     longest: the length of the longest of them.
@@ -99,7 +99,10 @@ class Extraction:
 
     @property
     def is_correct(self) -> bool:
-        """Whether the extracted machine is right on every word of every length."""
+        """Whether the extracted machine is right on every word of every length.
+
+        The network itself may still be wrong on single words; see `wrong`.
+        """
         return self.chosen is not None and self.chosen.verdict.is_correct
 
     @property
@@ -131,20 +134,19 @@ class Extraction:
     @property
     def summary(self) -> str:
         """The verdict in a sentence."""
+        network = f"the network is wrong on {self._shown(self.wrong)}" if self.wrong else ""
         if self.chosen is None:
-            known = f"; it is wrong on {self._shown(self.wrong)}" if self.wrong else ""
-            return self._no_algebra() + known
+            return "; ".join(filter(None, [self._no_algebra(), network]))
         verdict = self.chosen.verdict
         if verdict.is_correct:
-            return "correct at every length"
+            return "correct at every length" + (f" once merged, but {network}" if network else "")
         if verdict.wrong is None:
-            return f"wrong, from length {verdict.wrong_length:,} on"
-        network = {
-            True: "the network answers it wrongly too",
-            False: "the network answers it rightly, so the merging is at fault",
-            None: "too long to ask the network",
-        }[self.chosen.is_confirmed]
-        return f"wrong, a shortest word is {self._shown(verdict.wrong)}; {network}"
+            algebra = f"wrong from length {verdict.wrong_length:,} on"
+        else:
+            algebra = f"wrong, a shortest word is {self._shown(verdict.wrong)}"
+        if self.chosen.is_confirmed:
+            return f"{algebra}, for the network too"
+        return "; ".join(filter(None, [f"{algebra} once merged", network]))
 
     def predict(self, words: Sequence[str]) -> list[int]:
         """The extracted machine's label of each word, given as text."""
@@ -228,15 +230,15 @@ def extract_algebra(
     """
     check_tolerances(tolerances)
     limit = max_states or max(MIN_STATES, STATES_PER_CLASS * monoid.size)
-    answers = [network.answer(batch) for batch in words]
     trials: list[Trial] = []
     for tolerance in sorted(set(tolerances), reverse=True):
-        trials.append(_try(network, monoid, words, answers, tolerance=tolerance, limit=limit))
+        trials.append(_try(network, monoid, tolerance=tolerance, limit=limit))
         if on_trial is not None:
             on_trial(trials[-1])
         last = trials[-FAILURES_IN_A_ROW:]
         if len(last) == FAILURES_IN_A_ROW and all(trial.num_states > limit for trial in last):
             break
+    trials = _compared(network, trials, words)
     total = sum(len(batch) for batch in words)
     closed = [trial for trial in trials if trial.disagreements is not None]
     chosen = min(closed, key=_rank, default=None)
@@ -262,24 +264,10 @@ def check_tolerances(tolerances: Sequence[float]) -> None:
         )
 
 
-def _try(
-    network: Network,
-    monoid: Monoid,
-    words: Sequence[IntArray],
-    answers: Sequence[IntArray],
-    *,
-    tolerance: float,
-    limit: int,
-) -> Trial:
+def _try(network: Network, monoid: Monoid, *, tolerance: float, limit: int) -> Trial:
     snapped = SnappedNetwork(network, tolerance=tolerance, max_states=limit)
     verdict = decide(snapped, monoid, max_states=limit)
-    algebra = snapped.algebra() if verdict.is_closed else None
-    disagreements = is_confirmed = None
-    if algebra is not None:
-        disagreements = sum(
-            int((algebra.run(batch) != answer).sum())
-            for batch, answer in zip(words, answers, strict=True)
-        )
+    is_confirmed = None
     if verdict.wrong is not None and len(verdict.wrong) <= LONGEST_CHECKED_WORD:
         word = np.array([verdict.wrong])
         is_confirmed = bool(network.answer(word) != monoid.machine.run(word))
@@ -287,12 +275,24 @@ def _try(
         tolerance=tolerance,
         states=snapped.states,
         verdict=verdict,
-        algebra=algebra,
-        disagreements=disagreements,
+        algebra=snapped.algebra() if verdict.is_closed else None,
         is_confirmed=is_confirmed,
         spread=snapped.spread,
         gap=_gap(snapped.states),
     )
+
+
+def _compared(network: Network, trials: Sequence[Trial], words: Sequence[IntArray]) -> list[Trial]:
+    """The trials with the number of words that the network answers otherwise."""
+    answers = [network.answer(batch) for batch in words]
+    compared = []
+    for trial in trials:
+        if trial.algebra is not None:
+            labels = [trial.algebra.run(batch) for batch in words]
+            differ = [(a != b).sum() for a, b in zip(labels, answers, strict=True)]
+            trial = replace(trial, disagreements=int(sum(differ)))
+        compared.append(trial)
+    return compared
 
 
 def _rank(trial: Trial) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from ldru.automata.machine import UNLABELLED, IntArray
 from ldru.automata.monoid import Monoid
 
 MAX_LEVELS = 64
-MAX_PRODUCTS = 50_000_000
+MAX_PRODUCTS = 20_000_000
 """How many compositions of one level are followed; beyond it, the question stays open."""
 
 LONGEST_WORD = 2**20

@@ -86,16 +86,30 @@ class MooreMachine:
 
     def encode(self, word: str | Sequence[str]) -> IntArray:
         """A word as tokens [length]; several characters a symbol are separated by blanks."""
-        symbols = word
-        if isinstance(word, str) and any(len(symbol) > 1 for symbol in self.alphabet):
-            symbols = word.split()
-        for place, symbol in enumerate(symbols):
-            if symbol not in self._tokens:
-                raise LdruError(
-                    f"symbol {symbol!r} at place {place + 1} of {word!r} is not in the alphabet "
-                    f"{' '.join(self.alphabet)}"
-                )
-        return np.array([self._tokens[symbol] for symbol in symbols], dtype=np.int64)
+        if isinstance(word, str) and all(len(symbol) == 1 for symbol in self.alphabet):
+            symbols: Sequence[str] = word
+            tokens = self._encode_characters(word)
+        else:
+            symbols = word.split() if isinstance(word, str) else word
+            tokens = np.array([self._tokens.get(symbol, -1) for symbol in symbols], dtype=np.int64)
+        if (tokens < 0).any():
+            place = int((tokens < 0).argmax())
+            raise LdruError(
+                f"symbol {symbols[place]!r} at place {place + 1} of {word!r} is not in the "
+                f"alphabet {' '.join(self.alphabet)}"
+            )
+        return tokens
+
+    def _encode_characters(self, word: str) -> IntArray:
+        """The token of each character, -1 for others: all at once, words may have millions."""
+        known, given = (
+            np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+            for text in ("".join(self.alphabet), word)
+        )
+        order = np.argsort(known)
+        place = np.searchsorted(known, given, sorter=order).clip(max=len(known) - 1)
+        tokens = order[place]
+        return np.where(known[tokens] == given, tokens, -1)
 
     def decode(self, tokens: ArrayLike) -> str:
         """Tokens [length] as text, so that `encode` reads it back."""
