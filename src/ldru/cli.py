@@ -854,8 +854,14 @@ def scan_rows(found: Extraction) -> list[dict[str, str]]:
 def extraction_notes(found: Extraction) -> list[str]:
     """What a reader should know of the algebra that was taken, a line each."""
     chosen, nodes = found.chosen, found.nodes
+    errors = {height: share for height, share in found.wrong_by_height.items() if share}
+    first = min(errors, default=None)
+    reach = f"none of the sampled words up to 2^{max(found.wrong_by_height, default=0)} symbols"
+    if first is not None:
+        reach = f"{errors[first]:.2%} of the sampled words of up to 2^{first} symbols, first there"
+    asked = f"network: itself wrong on {reach}"
     if chosen is None or nodes is None:
-        return [f"compared on {found.words:,} words up to length {found.longest:,}"]
+        return [f"compared on {found.words:,} words up to length {found.longest:,}", asked]
     served = sum(bool(kinds) for kinds in found.classes.values())
     mixed = sum(len(kinds) > 1 for kinds in found.classes.values())
     classes = len({kind for kinds in found.classes.values() for kind in kinds})
@@ -867,6 +873,7 @@ def extraction_notes(found: Extraction) -> list[str]:
         "answered otherwise than by the network",
         f"nodes:   {nodes.nearest:.2%} of the network's {nodes.nodes:,} are nearest to their own "
         f"state, at most {nodes.farthest:.2f} away; states are {chosen.gap:.2f} apart",
+        asked,
     ]
 
 

@@ -6,10 +6,12 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
 from ldru.analysis.algebra import Algebra
+from ldru.analysis.reach import wrong_by_height
 from ldru.analysis.snapping import Network, SnappedNetwork, relative_distance
 from ldru.analysis.verdict import Verdict, decide
 from ldru.automata.machine import IntArray
@@ -88,6 +90,8 @@ class Extraction:
     words: on how many words they were compared.
     longest: the length of the longest of them.
     nodes: of the chosen one.
+    wrong_by_height: the share of words of 2^(k-1) + 1 to 2^k symbols that the network itself
+        answers wrongly, by k; see `ldru.analysis.reach`.
     """
 
     monoid: Monoid
@@ -96,6 +100,7 @@ class Extraction:
     words: int
     longest: int
     nodes: NodeAgreement | None
+    wrong_by_height: dict[int, float]
 
     @property
     def is_correct(self) -> bool:
@@ -167,6 +172,9 @@ class Extraction:
             "words": self.words,
             "longest": self.longest,
             "network_wrong": None if self.wrong is None else list(self.wrong),
+            "wrong_by_height": {
+                str(height): share for height, share in self.wrong_by_height.items()
+            },
             "scan": [self._trial_json(trial) for trial in self.trials],
         }
         if chosen is None or chosen.algebra is None or self.nodes is None:
@@ -219,6 +227,7 @@ def extract_algebra(
     monoid: Monoid,
     words: Sequence[IntArray],
     *,
+    generator: Generator,
     tolerances: Sequence[float] = TOLERANCES,
     max_states: int | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -251,6 +260,7 @@ def extract_algebra(
         words=total,
         longest=max(batch.shape[1] for batch in words),
         nodes=None if chosen is None else _compare_nodes(network, chosen, words),
+        wrong_by_height=wrong_by_height(network, monoid, generator=generator),
     )
 
 

@@ -21,7 +21,11 @@ from ldru.evaluation.accuracy import draw_test_words
 from ldru.models import LDRUClassifier
 from ldru.tasks import Task
 
-LENGTHS = np.unique(np.geomspace(1, 10_000, 33).astype(int)).tolist()
+LENGTHS = sorted(
+    {*np.geomspace(1, 10_000, 25).astype(int).tolist(), *(2**k + 1 for k in range(14))}
+)
+"""Just past a power of two, the last symbol rises alone through the whole tree."""
+
 SYMBOLS_PER_LENGTH = 2**14
 WORDS_PER_LENGTH = 128
 SHORT_WORDS = 2**12
@@ -52,6 +56,7 @@ def extract(
         network,
         monoid(task.machine.minimal(), limit=limit),
         [*short_words(task.machine), *sampled_words(task, seed=seed)],
+        generator=np.random.default_rng(seed),
         tolerances=tolerances,
         on_trial=on_trial,
     )
