@@ -98,7 +98,7 @@ def sampled_words(task: Task, *, seed: int) -> Iterator[IntArray]:
     """Test words of the task up to length 10,000, fewer the longer they are."""
     generator = np.random.default_rng(seed)
     for length in LENGTHS:
-        count = max(task.num_classes, min(WORDS_PER_LENGTH, SYMBOLS_PER_LENGTH // length))
+        count = max(len(task.test), min(WORDS_PER_LENGTH, SYMBOLS_PER_LENGTH // length))
         if task.spec.machine is None or length <= LONGEST_COUNTED:
             batch = draw_test_words(task, length, words=count, seed=seed, device="cpu")
             yield batch.tokens.numpy()
