@@ -356,5 +356,5 @@ def test_figures_are_drawn_from_what_is_there(kind, tmp_path):
     work("local", make_plan([table], folder).jobs[:2])
     figure = STUDY_FIGURES[kind](table, folder)
     drawn = sum(len(axes.lines) for axes in figure.axes)
-    assert drawn == {"accuracy": 2, "training_length": 4, "optimizers": 10}[kind]
+    assert drawn == {"accuracy": 4, "training_length": 4, "optimizers": 10}[kind]
     figure.savefig(tmp_path / "figure.png")

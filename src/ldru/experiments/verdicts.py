@@ -1,0 +1,136 @@
+"""What was extracted from the runs of a table: a small record of each, and a table of all.
+
+`make verdicts` extracts those that are missing under results/verdicts, run by run.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ldru.config import from_json
+from ldru.experiments.extracting import extract
+from ldru.experiments.presets import TABLES
+from ldru.experiments.results import Results
+from ldru.experiments.run import Run
+from ldru.experiments.table import Table
+from ldru.files import write_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictRecord:
+    """What came out of one run.
+
+    states, tolerance: of the chosen algebra; None when there is no finite one.
+    is_correct: whether the algebra is right on every word of every length.
+    wrong_length: of the algebra's shortest wrong word.
+    network_wrong_length: of the shortest word found that the network itself answers wrongly.
+    first_wrong_height: the least k such that the network erred on sampled words of 2^(k-1) + 1 to
+        2^k symbols; None when it erred nowhere up to the highest one sampled.
+    seconds: of computing, on all threads together.
+    """
+
+    run: str
+    summary: str
+    monoid: int
+    is_correct: bool
+    states: int | None = None
+    tolerance: float | None = None
+    agreement: float | None = None
+    wrong_length: int | None = None
+    network_wrong_length: int | None = None
+    first_wrong_height: int | None = None
+    seconds: float
+
+
+def judge(run: Run) -> VerdictRecord:
+    """Extract a run's algebra and keep what matters."""
+    start = time.process_time()
+    found = extract(run.model, run.task)
+    chosen = found.chosen
+    return VerdictRecord(
+        run=run.spec.name,
+        summary=found.summary,
+        monoid=found.monoid.size,
+        is_correct=found.is_correct,
+        states=None if chosen is None else chosen.num_states,
+        tolerance=None if chosen is None else chosen.tolerance,
+        agreement=None if chosen is None else found.agreement(chosen),
+        wrong_length=None if chosen is None else chosen.verdict.wrong_length,
+        network_wrong_length=None if found.wrong is None else len(found.wrong),
+        first_wrong_height=min((k for k, s in found.wrong_by_height.items() if s), default=None),
+        seconds=time.process_time() - start,
+    )
+
+
+def judge_missing(table: Table, results: Results, *, label: str) -> None:
+    """Judge the runs of a column that are there and have no verdict yet."""
+    specs = [spec for task in table.tasks for spec in table.cell(task, label).values()]
+    for spec in specs:
+        path = _path(results, spec.name)
+        if not path.exists() and (results.runs / spec.name).exists():
+            record = judge(Run.open(results.runs / spec.name))
+            write_text(path, json.dumps(asdict(record), indent=1) + "\n")
+            print(f"{spec.name}: {record.summary} ({record.seconds:.0f} s)", flush=True)
+
+
+def verdicts(table: Table, results: Results, *, label: str) -> dict[str, dict[int, VerdictRecord]]:
+    """What is kept, by task and seed."""
+    found: dict[str, dict[int, VerdictRecord]] = {}
+    for task in table.tasks:
+        for seed, spec in table.cell(task, label).items():
+            path = _path(results, spec.name)
+            if path.exists():
+                record = from_json(VerdictRecord, json.loads(path.read_text()))
+                found.setdefault(task, {})[seed] = record
+    return found
+
+
+def verdicts_markdown(found: Mapping[str, Mapping[int, VerdictRecord]]) -> str:
+    """A row for each task; what differs by seed is listed seed by seed."""
+    lines = [
+        "**verdicts.** Of each LDRU of the central table: the states of its exact machine, whether "
+        "that is right at every length, and what is known of the network itself, by seed. A "
+        "network errs *at n* where a wrong word of n symbols was found, *by 2^k* where a sampled "
+        "one of up to 2^k was.",
+        "",
+        "| task | classes | states | exact machine | network | seconds |",
+        "| --- | ---: | ---: | --- | --- | ---: |",
+    ]
+    for task, by_seed in found.items():
+        some = list(by_seed.values())
+        cells = [
+            _listed(["none" if r.states is None else str(r.states) for r in some]),
+            _listed([_machine(r) for r in some]),
+            _listed([_network(r) for r in some]),
+            _listed([f"{r.seconds:.0f}" for r in some]),
+        ]
+        lines.append(f"| {task} | {some[0].monoid} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _machine(record: VerdictRecord) -> str:
+    if record.states is None:
+        return "no finite one"
+    return "correct" if record.is_correct else f"wrong from {record.wrong_length:,}"
+
+
+def _network(record: VerdictRecord) -> str:
+    if record.network_wrong_length is not None:
+        return f"errs at {record.network_wrong_length:,}"
+    if record.first_wrong_height is not None:
+        return f"errs by 2^{record.first_wrong_height}"
+    return "no error found"
+
+
+def _listed(texts: list[str]) -> str:
+    return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
+
+
+def _path(results: Results, name: str) -> Path:
+    return results.folder / "verdicts" / f"{name}.json"
+
+
+if __name__ == "__main__":
+    judge_missing(TABLES["central"], Results("results"), label="ldru")
