@@ -14,7 +14,7 @@ from ldru.experiments.run import Run, load
 from ldru.experiments.training import train, train_many
 from ldru.models import LDRU, MODELS, LDRUClassifier, LDRUSpec, ModelSpec, build, register
 from ldru.operators import OPERATORS
-from ldru.tasks import TASKS, Batch, Task, task
+from ldru.tasks import TASKS, Batch, DataTask, Task, WordSet, listops, task
 from ldru.training.spec import TrainSpec
 from ldru.tree import tree_levels, tree_reduce
 
@@ -25,6 +25,7 @@ __all__ = [
     "TASKS",
     "Algebra",
     "Batch",
+    "DataTask",
     "Evaluation",
     "Extraction",
     "LDRUClassifier",
@@ -36,10 +37,12 @@ __all__ = [
     "Run",
     "Task",
     "TrainSpec",
+    "WordSet",
     "build",
     "evaluate",
     "extract",
     "from_regex",
+    "listops",
     "load",
     "monoid",
     "register",

@@ -155,14 +155,7 @@ def task(
     path: str | Path | None = None,
     alphabet: str | None = None,
 ) -> Task:
-    """A task by name, or of a regular expression, a machine or a machine's JSON file.
-
-    Named tasks draw words as the paper does; all others draw every class in equal shares, uniformly
-    over its words of the length asked for.
-
-    name: with `machine` or `path`, what to call the task.
-    alphabet: of a regular expression, see `from_regex`.
-    """
+    """A regular task; see `ldru.task`."""
     sources = [value is not None for value in (regex, machine, path)]
     if sum(sources) > 1 or not (any(sources) or name) or (name and regex):
         raise LdruError("give one of: a task's name, regex=, machine= or path=")
@@ -211,4 +204,4 @@ def _by_name(name: str) -> Task:
         return dyck(int(found[1]))
     if found := re.fullmatch(r"prefix_(\d+)_(\d+)", name):
         return _plain(name, families.prefix(int(found[1]), int(found[2])), _PREFIX)
-    raise unknown_name("task", name, [*TASKS, "dyck_N", "prefix_P_Q"])
+    raise unknown_name("task", name, [*TASKS, "dyck_N", "prefix_P_Q", "listops_N"])

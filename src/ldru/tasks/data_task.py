@@ -1,0 +1,76 @@
+"""A task that is a fixed data set: words to train on, to validate with, and sets of test words."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldru.config import Json
+from ldru.errors import unknown_name
+from ldru.tasks.task import Recommended, TaskSpec
+from ldru.tasks.word_set import WordSet
+
+TRAIN, VALIDATION = "train", "validation"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataTask:
+    """Classify the words of a data set.
+
+    tests: the names of its test sets.
+    open_set: "train", "validation" or the name of a test set -> its words.
+    encode: text -> tokens, or an error that says what is wrong with it.
+    answer: tokens -> the right label; None where nobody knows.
+    """
+
+    spec: TaskSpec
+    vocab_size: int
+    num_classes: int
+    tests: tuple[str, ...]
+    open_set: Callable[[str], WordSet]
+    encode: Callable[[str], NDArray[np.int64]]
+    answer: Callable[[NDArray[np.int64]], int | None] = lambda tokens: None
+    recommended: Recommended = field(default_factory=Recommended)
+    _opened: dict[str, WordSet] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    def words(self, name: str) -> WordSet:
+        """A set of words by name."""
+        names = (TRAIN, VALIDATION, *self.tests)
+        if name not in names:
+            raise unknown_name(f"set of words of {self.name}", name, names)
+        if name not in self._opened:
+            self._opened[name] = self.open_set(name)
+        return self._opened[name]
+
+
+def data_folder() -> Path:
+    """Where data sets are kept once made: $LDRU_DATA, by default ~/.cache/ldru."""
+    return Path(os.environ.get("LDRU_DATA") or Path.home() / ".cache" / "ldru")
+
+
+def kept(folder: Path, make: Callable[[], WordSet], *, about: dict[str, Json]) -> WordSet:
+    """The words in a folder; the first who asks makes them, others wait."""
+    if not folder.exists():
+        with _locked(folder):
+            if not folder.exists():
+                make().save(folder, about=about)
+    return WordSet.open(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder that is not there yet; the system drops it with its process."""
+    import fcntl  # no such locks on Windows
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

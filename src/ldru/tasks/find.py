@@ -1,0 +1,39 @@
+"""A task of any kind, by name or from what it is made of."""
+
+from pathlib import Path
+
+from ldru.automata.machine import MooreMachine
+from ldru.tasks import regular
+from ldru.tasks.data_task import DataTask
+from ldru.tasks.listops import listops_task
+from ldru.tasks.task import Task, TaskSpec
+
+AnyTask = Task | DataTask
+
+
+def task(
+    name: str | None = None,
+    *,
+    regex: str | None = None,
+    machine: MooreMachine | None = None,
+    path: str | Path | None = None,
+    alphabet: str | None = None,
+) -> AnyTask:
+    """A task by name, or of a regular expression, a machine or a machine's JSON file.
+
+    Named tasks draw words as the paper does; all others draw every class in equal shares, uniformly
+    over its words of the length asked for. `listops_100k` and the like are data sets.
+
+    name: with `machine` or `path`, what to call the task.
+    alphabet: of a regular expression, see `from_regex`.
+    """
+    if name is not None and regex is None and machine is None and path is None:
+        data = listops_task(name)
+        if data is not None:
+            return data
+    return regular.task(name, regex=regex, machine=machine, path=path, alphabet=alphabet)
+
+
+def task_from_spec(spec: TaskSpec) -> AnyTask:
+    """The task that a run's settings describe."""
+    return listops_task(spec.name) or regular.task_from_spec(spec)

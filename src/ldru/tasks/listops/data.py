@@ -1,0 +1,143 @@
+"""The ListOps data sets of the paper, drawn once and kept.
+
+Training words have 5 to 40 tokens, depth 3 and up to 9 arguments; `listops_100k` are the first
+100,000 of the words of `listops_1m`. The 2048 validation words come from the same distribution and
+are passed over in training. A test set is named by depth, arguments and lengths: `3,14 41-60`.
+Words of a set are all different; short test words may also be training words: there are not many.
+"""
+
+import re
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from ldru.config import digest
+from ldru.errors import LdruError
+from ldru.tasks.data_task import TRAIN, VALIDATION, DataTask, data_folder, kept
+from ldru.tasks.listops.expressions import TOKENS, IntArray, encode, values
+from ldru.tasks.listops.generator import Generator, Grammar, draw_distinct
+from ldru.tasks.task import Recommended, TaskSpec
+from ldru.tasks.word_set import WordSet
+
+VERSION = 1
+"""Raised when the same settings draw other words than before."""
+
+SEED = 0
+VALIDATION_WORDS = 2048
+TEST_WORDS = 10_000
+MOST_WORDS = 10**8
+BINS = ((5, 20), (21, 40), (41, 60), (61, 80), (81, 100), (101, 200))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a set of words comes from; stream: sets the draws of different sets apart."""
+
+    max_depth: int = 3
+    max_arguments: int = 9
+    low: int = 5
+    high: int = 40
+    count: int
+    stream: int
+    passed_over: int = 0
+
+    def draw(self, excluded: frozenset[bytes] = frozenset()) -> list[bytes]:
+        grammar = Grammar(max_depth=self.max_depth, max_arguments=self.max_arguments)
+        return draw_distinct(
+            Generator(grammar, longest=self.high),
+            low=self.low,
+            high=self.high,
+            count=self.count,
+            random=np.random.PCG64([SEED, self.stream]),
+            excluded=excluded,
+        )
+
+
+def listops_task(name: str) -> DataTask | None:
+    """`listops_N` for any number N of training words, with k and m for thousands and millions.
+
+    `listops` is `listops_1m`. None for other names.
+    """
+    found = re.fullmatch(r"listops(?:_([1-9]\d*)(k|m|))?", name)
+    if not found:
+        return None
+    count = int(found[1] or 1) * {"": 1, "k": 10**3, "m": 10**6}[found[2] if found[1] else "m"]
+    if count > MOST_WORDS:
+        raise LdruError(f"at most {MOST_WORDS:,} ListOps words are drawn, got {count:,}")
+    sources = _sources(count)
+
+    def open_set(name: str) -> WordSet:
+        return _kept(sources[name])
+
+    return DataTask(
+        spec=TaskSpec(name=f"listops_{_short(count)}"),
+        vocab_size=len(TOKENS),
+        num_classes=10,
+        tests=tuple(sources)[2:],
+        open_set=open_set,
+        encode=encode,
+        answer=_answer,
+        recommended=Recommended(steps=200_000, learning_rate=2.5e-4, dropout=0.05),
+    )
+
+
+def word_set(words: list[bytes]) -> WordSet:
+    """Words of tokens with their values as labels."""
+    unlabelled = WordSet.of(words, np.zeros(len(words), dtype=np.uint8))
+    return WordSet(
+        tokens=unlabelled.tokens,
+        offsets=unlabelled.offsets,
+        labels=values(unlabelled.tokens, unlabelled.offsets),
+    )
+
+
+def set_name(max_depth: int, max_arguments: int, low: int, high: int) -> str:
+    """The name of a test set."""
+    return f"{max_depth},{max_arguments} {low}-{high}"
+
+
+def _sources(count: int) -> dict[str, Source]:
+    """Every set by name: training, validation, tests."""
+    validation = Source(count=VALIDATION_WORDS, stream=1)
+    sources = {
+        TRAIN: Source(count=count, stream=0, passed_over=VALIDATION_WORDS),
+        VALIDATION: validation,
+    }
+    for depth in (3, 5):
+        for arguments in (9, 14):
+            for low, high in BINS:
+                # Such lists do exist, one in ten million; the paper leaves them out.
+                if (depth, arguments) == (3, 9) and low > 80:
+                    continue
+                sources[set_name(depth, arguments, low, high)] = Source(
+                    max_depth=depth,
+                    max_arguments=arguments,
+                    low=low,
+                    high=high,
+                    count=TEST_WORDS,
+                    stream=len(sources),
+                )
+    return sources
+
+
+def _kept(source: Source) -> WordSet:
+    settings = {"version": VERSION, "seed": SEED, **asdict(source)}
+
+    def make() -> WordSet:
+        excluded: frozenset[bytes] = frozenset()
+        if source.passed_over:
+            excluded = frozenset(Source(count=source.passed_over, stream=1).draw())
+        return word_set(source.draw(excluded))
+
+    return kept(data_folder() / "listops" / digest(settings), make, about=settings)
+
+
+def _answer(tokens: IntArray) -> int:
+    return int(values(tokens.astype(np.uint8), np.array([0, len(tokens)]))[0])
+
+
+def _short(count: int) -> str:
+    for size, letter in ((10**6, "m"), (10**3, "k")):
+        if count % size == 0:
+            return f"{count // size}{letter}"
+    return str(count)

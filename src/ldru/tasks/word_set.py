@@ -1,0 +1,107 @@
+"""Words with labels, end to end in memory-mapped files: many words cost their tokens alone."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldru.config import Json
+from ldru.errors import LdruError, RunError
+from ldru.files import whole_folder
+
+PARTS = ("tokens", "offsets", "labels")
+ABOUT = "about.json"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordSet:
+    """Words of any lengths with their labels.
+
+    tokens: of all words [tokens], in the smallest type that holds them.
+    offsets: where each word begins and the last one ends [words + 1].
+    labels: [words].
+    """
+
+    tokens: NDArray[np.unsignedinteger]
+    offsets: NDArray[np.int64]
+    labels: NDArray[np.unsignedinteger]
+
+    def __post_init__(self) -> None:
+        if not len(self.labels):
+            raise LdruError("a set of words needs at least one word")
+        if len(self.offsets) != len(self.labels) + 1 or self.lengths.min() < 1:
+            raise LdruError(
+                f"{len(self.labels)} labels need as many words of at least one token, got "
+                f"{len(self.offsets) - 1}, the shortest of {self.lengths.min()}"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        words: Sequence[bytes] | Sequence[Sequence[int]],
+        labels: Sequence[int] | NDArray[np.integer],
+    ) -> "WordSet":
+        """A set of words that are given one by one."""
+        lengths = np.array([len(word) for word in words], dtype=np.int64)
+        if words and isinstance(words[0], bytes):
+            tokens = np.frombuffer(b"".join(words), dtype=np.uint8)  # type: ignore[arg-type]
+        else:
+            tokens = _smallest(np.array([token for word in words for token in word]))
+        return cls(
+            tokens=tokens,
+            offsets=np.concatenate([[0], lengths.cumsum()]),
+            labels=_smallest(np.asarray(labels)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> NDArray[np.unsignedinteger]:
+        """The tokens of a word."""
+        return self.tokens[self.offsets[index] : self.offsets[index + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    @property
+    def checksum(self) -> str:
+        """Of the words and labels."""
+        total = hashlib.sha256()
+        for part in PARTS:
+            total.update(np.ascontiguousarray(getattr(self, part)).data)
+        return total.hexdigest()[:32]
+
+    def save(self, folder: Path, *, about: dict[str, Json]) -> None:
+        """Write a new folder, whole or not at all; about: where the words come from."""
+        with whole_folder(folder) as parts:
+            for part in PARTS:
+                np.save(parts / f"{part}.npy", getattr(self, part))
+            text = {**about, "words": len(self), "checksum": self.checksum}
+            (parts / ABOUT).write_text(json.dumps(text, indent=1) + "\n")
+
+    @classmethod
+    def open(cls, folder: Path) -> "WordSet":
+        """A set from its folder, memory-mapped; one that was changed is an error."""
+        try:
+            known = json.loads((folder / ABOUT).read_text())["checksum"]
+            found = cls(**{p: np.load(folder / f"{p}.npy", mmap_mode="r") for p in PARTS})
+        except (OSError, ValueError, KeyError) as problem:
+            raise RunError(f"cannot read the words in {str(folder)!r}: {problem!r}") from problem
+        if found.checksum != known:
+            raise RunError(
+                f"the words in {str(folder)!r} are not those that were written: their checksum is "
+                f"{found.checksum}, not {known}; remove the folder to have them made again"
+            )
+        return found
+
+
+def _smallest(numbers: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
+    """The same numbers in the smallest unsigned type."""
+    if numbers.size and numbers.min() < 0:
+        raise LdruError(f"tokens and labels count from 0, got {numbers.min()}")
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
