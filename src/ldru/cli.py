@@ -4,19 +4,20 @@ Results go to standard output, progress to standard error. Exit code 0 done, 1 f
 """
 
 import dataclasses
+import itertools
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NoReturn
 
 import ldru
 from ldru.analysis.extraction import TOLERANCES, Extraction, check_tolerances
 from ldru.config import Json, to_json
 from ldru.errors import LdruError, MissingExtraError, unknown_name
-from ldru.evaluation import Evaluation, LengthResult, parse_lengths
+from ldru.evaluation import Evaluation, LengthResult, Part, parse_lengths
 from ldru.experiments.analysing import (
     analyse_associativity,
     analyse_embeddings,
@@ -31,6 +32,7 @@ from ldru.experiments.analysis_figures import (
 from ldru.experiments.bench_models import bench_models
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
 from ldru.experiments.board import Board
+from ldru.experiments.defaults import default_model, default_training
 from ldru.experiments.engines import make_engine
 from ldru.experiments.evaluating import evaluate_runs, together
 from ldru.experiments.figures import (
@@ -55,8 +57,9 @@ from ldru.experiments.table import Table as PaperTable
 from ldru.experiments.task_coverage import coverage, coverage_rows, wanted_rows
 from ldru.experiments.training import check_seed, find_device
 from ldru.files import write_text
-from ldru.models import MODELS, model_spec
-from ldru.tasks import Task
+from ldru.models import MODELS, ModelSpec, model_spec
+from ldru.tasks import DataTask, Task
+from ldru.tasks.listops import listops_task
 from ldru.training.loop import CHECKPOINT_SECONDS
 from ldru.training.spec import TrainSpec
 
@@ -97,7 +100,10 @@ class Language:
     machine: Path | None = None
 
     def find(self) -> Task:
-        return ldru.task(self.task, regex=self.regex, alphabet=self.alphabet, path=self.machine)
+        found = ldru.task(self.task, regex=self.regex, alphabet=self.alphabet, path=self.machine)
+        if isinstance(found, DataTask):
+            raise LdruError(f"{found.name!r} is a data set and no regular language")
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +128,10 @@ class Tasks:
             }
             for task in ldru.TASKS.values()
         ]
-        note = "dyck_N and prefix_P_Q work for any N, P, Q; --regex and --machine for the rest."
+        note = (
+            "dyck_N and prefix_P_Q work for any N, P, Q; --regex and --machine for the rest.\n"
+            "listops_100k, listops_500k, listops_1m: ListOps with that many training words."
+        )
         print_rows(rows, as_json=self.json, note=note)
 
 
@@ -159,7 +168,8 @@ class Train:
     """Train models on tasks, evaluate them by length and keep each as a run folder.
 
     Args:
-        tasks: names from `ldru tasks`; several train at once.
+        tasks: names from `ldru tasks`; several train at once. A data set such as listops_1m comes
+            right behind `train`; it has settings of its own, and is evaluated on its test sets.
         regex: a regular expression instead of a name, e.g. '(01)*'.
         alphabet: the symbols of the regular expression, where it does not name them all.
         machine: a machine's JSON file instead of a name.
@@ -192,15 +202,19 @@ class Train:
     track: tuple[str, ...] = ()
     json: bool = False
     train: OmitArgPrefixes[TrainSpec] = field(default_factory=TrainSpec)
+    is_data: ClassVar[bool] = False
 
     def __call__(self) -> None:
-        lengths = parse_lengths(self.lengths)
+        lengths: Sequence[Part] = parse_lengths(self.lengths)
         check_words(self.words)
         tasks = [ldru.task(name) for name in self.tasks]
         if self.regex is not None or self.machine is not None or self.alphabet is not None:
             tasks.append(ldru.task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
         if not tasks:
             raise LdruError("name a task (see `ldru tasks`), or give --regex or --machine")
+        data = [task for task in tasks if isinstance(task, DataTask)]
+        if bool(data) != self.is_data:
+            raise LdruError(f"name the data set {data[0].name!r} right behind `train`")
         trackers = make_trackers(self.track, folder=self.out)
         steps = max(self.train.resolved(task).steps or 0 for task in tasks)
         with ProgressBar(steps=steps) as bar:
@@ -218,7 +232,8 @@ class Train:
             )
         results: list[Json] = []
         trained = [run for by_seed in runs.values() for run in by_seed.values()]
-        evaluations = evaluated(trained, lengths, words=self.words, seed=0)
+        parts = data[0].tests if data else lengths
+        evaluations = evaluated(trained, parts, words=self.words, seed=0)
         for run, evaluation in zip(trained, evaluations, strict=True):
             assert run.folder is not None
             results.append(show_evaluation(run, evaluation, as_json=self.json))
@@ -229,11 +244,12 @@ class Train:
 
 @dataclass(frozen=True, kw_only=True)
 class Eval:
-    """Evaluate a run by length: table and plot.
+    """Evaluate a run by length, with a plot, or on the test sets of its data set.
 
     Args:
         run: a run folder, or the name of a shipped model such as parity_check.
         lengths: e.g. 41:500, 10:100:5 or 40,80,160.
+        sets: names of test sets, e.g. '3,9 41-60' or validation; by default all tests.
         words: test words per length.
         seed: another seed draws other words.
         plot: where to draw the curve; by default in the run folder (shipped: here).
@@ -243,6 +259,7 @@ class Eval:
 
     run: Positional[Path]
     lengths: str = "41:500"
+    sets: tuple[str, ...] = ()
     words: int = 512
     seed: int = 0
     plot: Path | None = None
@@ -250,12 +267,16 @@ class Eval:
     json: bool = False
 
     def __call__(self) -> None:
-        lengths = parse_lengths(self.lengths)
+        lengths: Sequence[Part] = parse_lengths(self.lengths)
         check_words(self.words)
         name = f"accuracy-{self.lengths.replace(':', '-').replace(',', '_')}.png"
         check_figure_path(self.plot or Path(name))
         run = open_run(self.run, device=self.device)
         plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
+        if isinstance(run.task, DataTask):
+            lengths = self.sets or run.task.tests
+        elif self.sets:
+            raise LdruError(f"{run.task.name!r} has no test sets; give --lengths")
         (evaluation,) = evaluated([run], lengths, words=self.words, seed=check_seed(self.seed))
         result = show_evaluation(run, evaluation, as_json=self.json)
         if self.json:
@@ -265,11 +286,12 @@ class Eval:
 
 @dataclass(frozen=True, kw_only=True)
 class Predict:
-    """Ask a run for the label of words, beside the answer of the task's machine.
+    """Ask a run for the label of words, beside the right answer where it is known.
 
     Args:
         run: a run folder, or the name of a shipped model such as parity_check.
-        words: words in the task's alphabet; without any, lines of standard input are read.
+        words: words in the task's alphabet, or expressions such as '[MAX 2 9 [MIN 4 7 ] 0 ]';
+            without any, lines of standard input are read.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
@@ -737,21 +759,25 @@ def check_words(words: int) -> None:
 
 
 def evaluated(
-    runs: Sequence[Run], lengths: Sequence[int], *, words: int, seed: int
+    runs: Sequence[Run], lengths: Sequence[Part], *, words: int, seed: int
 ) -> list[Evaluation]:
     """Evaluations with a progress bar on standard error, kept in the records for seed 0.
 
     What a record holds already is not computed again.
     """
-    known = [
+    known: list[dict[Part, LengthResult]] = [
         run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
         for run in runs
     ]
-    missing: dict[tuple[int, ...], list[int]] = {}
+    missing: dict[tuple[Part, ...], list[int]] = {}
     for index, results in enumerate(known):
-        lacks = tuple(n for n in lengths if n not in results or results[n].words != words)
+        lacks = tuple(
+            n
+            for n in lengths
+            if n not in results or (isinstance(n, int) and results[n].words != words)
+        )
         missing.setdefault(lacks, []).append(index)
-    fresh: list[dict[int, LengthResult]] = [{} for _ in runs]
+    fresh: list[dict[Part, LengthResult]] = [{} for _ in runs]
     for lacks, indices in missing.items():
         if not lacks:
             continue
@@ -770,7 +796,9 @@ def evaluated(
 
 
 def draw(run: Run, evaluation: Evaluation, plot: Path, *, as_json: bool) -> None:
-    """Draw an evaluation."""
+    """Draw an evaluation by length."""
+    if isinstance(run.task, DataTask):
+        return
     curve = {run.spec.name: evaluation}
     figure = accuracy_figure(curve, title=run.task.name, max_length=run.spec.train.max_length)
     save_figure(figure, plot)
@@ -786,6 +814,8 @@ def save_figures(figure: "Figure", paths: Iterable[Path]) -> None:
 
 def show_evaluation(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, Json]:
     """Print an evaluation, or only hand it back for JSON."""
+    if isinstance(run.task, DataTask):
+        return show_sets(run, evaluation, as_json=as_json)
     rows = summarise(evaluation, max_length=run.spec.train.max_length)
     if not as_json:
         table = [
@@ -800,10 +830,32 @@ def show_evaluation(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[
         print(f"{run.spec.name}: accuracy by length")
         notes = [*class_notes(run.task, evaluation), f"run:  {run.folder or 'shipped'}"]
         print_rows(table, as_json=False, note="\n".join(notes))
+    return {**shown(run, evaluation), "summary": [dataclasses.asdict(row) for row in rows]}
+
+
+def show_sets(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, Json]:
+    """The same for the test sets of a data set."""
+    if not as_json:
+        table = [
+            {
+                "test set": str(name),
+                "accuracy": f"{result.accuracy:.1%}",
+                "95 % interval": "{:.1%} to {:.1%}".format(*result.interval()),
+                "majority share": f"{result.majority_share:.1%}",
+                "words": result.words,
+            }
+            for name, result in evaluation.by_length.items()
+        ]
+        print(f"{run.spec.name}: accuracy by test set")
+        print_rows(table, as_json=False, note=f"run:  {run.folder}")
+    return shown(run, evaluation)
+
+
+def shown(run: Run, evaluation: Evaluation) -> dict[str, Json]:
+    """An evaluation for programs."""
     return {
         "run": run.spec.name,
         "folder": None if run.folder is None else str(run.folder),
-        "summary": [dataclasses.asdict(row) for row in rows],
         "accuracy": {str(length): value for length, value in evaluation.accuracy.items()},
         "intervals": {str(n): list(r.interval()) for n, r in evaluation.by_length.items()},
         "by_class": {str(k): v for k, v in evaluation.accuracy_by_class().items()},
@@ -818,8 +870,8 @@ def class_notes(task: Task, evaluation: Evaluation) -> list[str]:
     if len(by_class) <= LARGEST_PRINTED_CLASSES:
         shares = ", ".join(f"{label}: {share:.1%}" for label, share in by_class.items())
         notes.append(f"accuracy by label, all lengths: {shares}")
-    lengths = [task.word_length(length) for length in evaluation.by_length]
-    moved = sum(drawn != asked for drawn, asked in zip(lengths, evaluation.by_length, strict=True))
+    lengths = [task.word_length(length) for length in evaluation.lengths]
+    moved = sum(drawn != asked for drawn, asked in zip(lengths, evaluation.lengths, strict=True))
     if moved:
         notes.append(f"{moved} of the {len(lengths)} lengths have no words: the nearest was taken")
     for label in range(task.num_classes):
@@ -959,14 +1011,16 @@ def _train_command(arguments: list[str]) -> type[Train]:
             name = arguments[index + 1]
         elif word.startswith("--model="):
             name = word.partition("=")[2]
-    kind = type(model_spec(name))
-    settings = (
-        "settings",
-        Annotated[kind, OmitArgPrefixes],
-        field(default_factory=kind),
-    )
-    command = dataclasses.make_dataclass(
-        "Train", [settings], bases=(Train,), frozen=True, kw_only=True
-    )
+    words = itertools.takewhile(lambda word: not word.startswith("-"), arguments[1:])
+    data = next((task for task in map(listops_task, words) if task is not None), None)
+    model: ModelSpec = model_spec(name) if data is None else default_model(data, name)
+    fields: list[tuple] = [
+        ("settings", Annotated[type(model), OmitArgPrefixes], field(default=model)),
+    ]
+    if data is not None:
+        usual = default_training(data, model)
+        fields.append(("train", OmitArgPrefixes[TrainSpec], field(default=usual)))
+    command = dataclasses.make_dataclass("Train", fields, bases=(Train,), frozen=True, kw_only=True)
     command.__doc__ = Train.__doc__
+    command.is_data = data is not None  # type: ignore[attr-defined]
     return command

@@ -16,9 +16,18 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Settings = TypeVar("Settings")
 
 
+LATER = {"later": True}
+"""Marks a field that was added after runs had been named: it is in the JSON only where it is not at
+its default, so that their settings keep their digests."""
+
+
 def to_json(settings: object) -> dict[str, Json]:
     """A settings dataclass as JSON values; tuples become lists."""
-    return json.loads(json.dumps(dataclasses.asdict(settings)))  # type: ignore[call-overload]
+    data = json.loads(json.dumps(dataclasses.asdict(settings)))  # type: ignore[call-overload]
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        if field.metadata == LATER and getattr(settings, field.name) == field.default:
+            del data[field.name]
+    return data
 
 
 def from_json(kind: type[Settings], data: Json) -> Settings:

@@ -30,6 +30,7 @@ class Stream(IntEnum):
     VALIDATION = 4
     TEST = 5
     USER = 6
+    ORDER = 7
 
 
 def seed_key(seeds: int | Sequence[int], *, device: torch.device | str = "cpu") -> Tensor:

@@ -8,7 +8,8 @@ import torch
 import ldru
 from ldru.randomness import fold, seed_key
 from ldru.training.capture import CapturedSteps
-from ldru.training.fleet import Fleet, Member, training_lengths
+from ldru.training.fleet import Fleet, Member
+from ldru.training.sampling import training_lengths
 from ldru.training.spec import TrainSpec, products_in
 
 pytestmark = pytest.mark.gpu

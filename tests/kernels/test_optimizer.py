@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from ldru.training.fleet import Fleet, training_lengths
+from ldru.training.fleet import Fleet
 from ldru.training.fused_optimizer import FusedOptimizer, why_not
 from ldru.training.optimizer import Optimizer
+from ldru.training.sampling import training_lengths
 from tests.training.test_fleet import KINDS, member
 
 pytest.importorskip("triton")

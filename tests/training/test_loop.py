@@ -15,8 +15,9 @@ import torch
 import ldru
 from ldru.tensors import load_tensors
 from ldru.training.checkpoint import Checkpoint
-from ldru.training.fleet import Fleet, Member, training_lengths
+from ldru.training.fleet import Fleet, Member
 from ldru.training.loop import train_fleet
+from ldru.training.sampling import training_lengths
 from tests.training.test_fleet import member
 
 SMALL = ldru.TrainSpec(batch_size=16, validate_every=40, validation_words=32, validation_length=20)

@@ -3,6 +3,8 @@
 from ldru.evaluation.accuracy import (
     Evaluation,
     LengthResult,
+    Part,
+    check_parts,
     count_answers,
     evaluate,
     parse_lengths,
@@ -11,6 +13,8 @@ from ldru.evaluation.accuracy import (
 __all__ = [
     "Evaluation",
     "LengthResult",
+    "Part",
+    "check_parts",
     "count_answers",
     "evaluate",
     "parse_lengths",

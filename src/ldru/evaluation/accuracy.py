@@ -1,4 +1,4 @@
-"""Accuracy by length: how often a model is right, against how often it could be by chance."""
+"""Accuracy by length or test set: how often a model is right, and how often it could by chance."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,19 +9,22 @@ from torch import Tensor
 
 from ldru.errors import LdruError
 from ldru.randomness import Stream, fold, seed_key
-from ldru.tasks import Batch, Task
+from ldru.tasks import AnyTask, Batch, DataTask, Task
+from ldru.tasks.padded import batches_by_length
 
 CHUNK_TOKENS = 2**16
 """How many tokens are scored at once: bounds the memory, whatever the length."""
 
 MAX_LENGTH = 1_000_000
 
-Score = Callable[[Tensor], Tensor]
+Score = Callable[..., Tensor]
+Part = int | str
+"""What is evaluated at once: words of a length, or a test set by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthResult:
-    """The words of one length: how many of each label there were, and how many were right."""
+    """Words of one length or set: how many of each label there were, and how many were right."""
 
     words_by_class: dict[int, int]
     correct_by_class: dict[int, int]
@@ -61,23 +64,27 @@ class LengthResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Results by length, in order of length."""
+    """Results by length, in order of length; of a data set, by the name of a test set."""
 
-    by_length: dict[int, LengthResult]
+    by_length: dict[Part, LengthResult]
 
     @property
-    def accuracy(self) -> dict[int, float]:
+    def lengths(self) -> list[int]:
+        return [length for length in self.by_length if isinstance(length, int)]
+
+    @property
+    def accuracy(self) -> dict[Part, float]:
         return {length: result.accuracy for length, result in self.by_length.items()}
 
-    def mean_accuracy(self, lengths: Iterable[int] | None = None) -> float:
+    def mean_accuracy(self, lengths: Iterable[Part] | None = None) -> float:
         """The mean over lengths, each length counting alike, as the paper reports it."""
         return self._mean(lengths, lambda result: result.accuracy)
 
-    def mean_majority_share(self, lengths: Iterable[int] | None = None) -> float:
+    def mean_majority_share(self, lengths: Iterable[Part] | None = None) -> float:
         """The mean of the majority shares over lengths."""
         return self._mean(lengths, lambda result: result.majority_share)
 
-    def accuracy_by_class(self, lengths: Iterable[int] | None = None) -> dict[int, float]:
+    def accuracy_by_class(self, lengths: Iterable[Part] | None = None) -> dict[int, float]:
         """The share of right answers among all words of each label."""
         words: dict[int, int] = {}
         correct: dict[int, int] = {}
@@ -90,9 +97,11 @@ class Evaluation:
 
     def within(self, low: int, high: int) -> list[int]:
         """The evaluated lengths from `low` to `high`."""
-        return [length for length in self.by_length if low <= length <= high]
+        return [length for length in self.lengths if low <= length <= high]
 
-    def _mean(self, lengths: Iterable[int] | None, value: Callable[[LengthResult], float]) -> float:
+    def _mean(
+        self, lengths: Iterable[Part] | None, value: Callable[[LengthResult], float]
+    ) -> float:
         chosen = list(self.by_length if lengths is None else lengths)
         if not chosen:
             raise LdruError("there is no evaluated length to take a mean over")
@@ -102,36 +111,64 @@ class Evaluation:
 @torch.no_grad()
 def evaluate(
     score: Score,
-    task: Task,
-    lengths: Iterable[int],
+    task: AnyTask,
+    lengths: Iterable[Part],
     *,
     words: int = 512,
     seed: int = 0,
     device: torch.device | str = "cpu",
-    on_length: Callable[[int], None] | None = None,
+    on_length: Callable[[Part], None] | None = None,
 ) -> Evaluation:
     """Score test words of each length, the same words for every model.
 
-    A length that has no words is answered by the nearest that has (`Task.word_length`).
+    A length that has no words is answered by the nearest that has (`Task.word_length`). Of a data
+    set, whole test sets are scored, by name.
 
-    score: tokens [batch, length] -> scores [batch, classes], a model in evaluation mode.
-    seed: another seed draws other words.
+    score: tokens [batch, length] -> scores [batch, classes], a model in evaluation mode; for a data
+        set it takes the words' lengths [batch] too.
+    words, seed: how many words are drawn, and by what; for a data set they mean nothing.
     on_length: called with each length when it is done.
     """
     if words < 1:
         raise LdruError(f"at least one word per length is needed, got {words}")
-    chosen = sorted(set(lengths))
+    by_length: dict[Part, LengthResult] = {}
+    for part in check_parts(task, lengths):
+        if isinstance(task, DataTask):
+            answers, labels = _answer_set(score, task, str(part), device=device)
+        else:
+            assert isinstance(part, int)
+            batch = draw_test_words(task, part, words=words, seed=seed, device=device)
+            rows = batch.tokens.split(max(1, CHUNK_TOKENS // part))
+            answers = torch.cat([score(some).argmax(dim=-1) for some in rows])
+            labels = batch.labels
+        by_length[part] = count_answers(answers, labels, task.num_classes)
+        if on_length is not None:
+            on_length(part)
+    return Evaluation(by_length=by_length)
+
+
+def check_parts(task: AnyTask, parts: Iterable[Part]) -> list[Part]:
+    """Lengths in order, or names of sets of words, each once."""
+    chosen = list(dict.fromkeys(parts))
     if not chosen:
         raise LdruError("no length was asked for")
-    by_length = {}
-    for length in chosen:
-        batch = draw_test_words(task, length, words=words, seed=seed, device=device)
-        rows = max(1, CHUNK_TOKENS // length)
-        answers = torch.cat([score(part).argmax(dim=-1) for part in batch.tokens.split(rows)])
-        by_length[length] = count_answers(answers, batch.labels, task.num_classes)
-        if on_length is not None:
-            on_length(length)
-    return Evaluation(by_length=by_length)
+    is_data = isinstance(task, DataTask)
+    wrong = [part for part in chosen if isinstance(part, str) != is_data]
+    if wrong:
+        wanted = f"test sets by name, such as {task.tests[0]!r}" if is_data else "lengths"  # type: ignore[union-attr]
+        raise LdruError(f"{task.name!r} is evaluated by {wanted}; got {wrong[0]!r}")
+    return chosen if is_data else sorted(chosen)
+
+
+def _answer_set(
+    score: Score, task: DataTask, name: str, *, device: torch.device | str
+) -> tuple[Tensor, Tensor]:
+    """Answers and labels of a set of words, short ones first."""
+    answers, labels = [], []
+    for batch in batches_by_length(task.words(name), tokens=CHUNK_TOKENS, device=device):
+        answers.append(score(batch.tokens, batch.lengths).argmax(dim=-1))
+        labels.append(batch.labels)
+    return torch.cat(answers), torch.cat(labels)
 
 
 def draw_test_words(

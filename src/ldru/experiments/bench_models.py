@@ -9,6 +9,7 @@ from ldru.experiments.benchmarks import parity_fleet, seconds_per_call, time_ste
 from ldru.models import MODELS, model_spec
 from ldru.randomness import Stream
 from ldru.training.fleet import Fleet
+from ldru.training.sampling import Sampler
 from ldru.training.spec import products_in
 
 TRAINED_LENGTH = 40
@@ -53,6 +54,7 @@ def bench_models(
 
 def _time_answers(fleet: Fleet, *, words: int) -> float:
     """Seconds to answer so many test words of each member."""
+    assert isinstance(fleet.sampler, Sampler)
     batch = fleet.sampler.words(
         Stream.TEST, None, batch_size=words, length=TESTED_LENGTH, split="test"
     )

@@ -14,7 +14,8 @@ from ldru.config import Json
 from ldru.models import LDRUSpec, ModelSpec
 from ldru.tasks import task
 from ldru.training.capture import CapturedSteps
-from ldru.training.fleet import Fleet, Member, training_lengths
+from ldru.training.fleet import Fleet, Member
+from ldru.training.sampling import training_lengths
 from ldru.training.spec import TrainSpec, products_in
 
 FLOPS_PER_NODE = 3 * 2 * 31

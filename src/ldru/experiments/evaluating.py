@@ -4,29 +4,35 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
-from ldru.evaluation import Evaluation, LengthResult, count_answers
+from ldru.evaluation import Evaluation, LengthResult, Part, check_parts, count_answers
 from ldru.experiments.run import Run
 from ldru.experiments.spec import RunSpec
 from ldru.randomness import Stream
+from ldru.tasks import DataTask, Task
+from ldru.tasks.padded import batches_by_length
 from ldru.training.fleet import Fleet, Member
 from ldru.training.fused_sampling import make_sampler
 from ldru.training.spec import products_in
 
+SET_TOKENS = 2**18
+"""Tokens of a batch of a test set: large enough to fill a GPU, of like lengths still."""
+
 
 def evaluate_runs(
     runs: Sequence[Run],
-    lengths: Iterable[int],
+    lengths: Iterable[Part],
     *,
     words: int = 512,
     seed: int = 0,
-    on_length: Callable[[int], None] | None = None,
+    on_length: Callable[[Part], None] | None = None,
 ) -> list[Evaluation]:
-    """Counts by length of every run, as `Run.evaluation` gives them one by one.
+    """Counts by length or test set of every run, as `Run.evaluation` gives them one by one.
 
     on_length: called with each length, once for every group of `together`.
     """
-    chosen = sorted(set(lengths))
+    chosen = list(lengths)
     evaluations: dict[int, Evaluation] = {}
     for group in together(runs):
         if len(group) == 1:
@@ -43,8 +49,7 @@ def together(runs: Sequence[Run]) -> list[list[int]]:
     groups: list[list[int]] = []
     for index, run in enumerate(runs):
         is_cuda = next(run.model.parameters()).is_cuda
-        mates = (group for group in groups if is_cuda and are_alike(runs[group[0]].spec, run.spec))
-        group = next(mates, None)
+        group = next((g for g in groups if is_cuda and _share_words(runs[g[0]], run)), None)
         if group is None:
             groups.append([index])
         else:
@@ -52,20 +57,34 @@ def together(runs: Sequence[Run]) -> list[list[int]]:
     return groups
 
 
+def _share_words(first: Run, second: Run) -> bool:
+    """Whether two runs can be evaluated as a fleet; data sets have to be the same."""
+    is_same = first.task.spec == second.task.spec or not isinstance(first.task, DataTask)
+    return is_same and are_alike(first.spec, second.spec)
+
+
 def are_alike(first: RunSpec, second: RunSpec) -> bool:
     """Whether two runs could be members of one fleet."""
-    ours, theirs = (replace(s.train, steps=None, learning_rate=None) for s in (first, second))
+    ours, theirs = (
+        replace(
+            spec.train,
+            steps=None,
+            learning_rate=None,
+            associativity=float(spec.train.associativity > 0),
+        )
+        for spec in (first, second)
+    )
     return first.model.is_like(second.model) and ours == theirs
 
 
 @torch.no_grad()
 def _evaluate_fleet(
     runs: Sequence[Run],
-    lengths: Sequence[int],
+    lengths: Sequence[Part],
     *,
     words: int,
     seed: int,
-    on_length: Callable[[int], None] | None,
+    on_length: Callable[[Part], None] | None,
 ) -> list[Evaluation]:
     """Runs of one architecture on one device; runs of one task see the same words."""
     device = next(runs[0].model.parameters()).device
@@ -81,27 +100,48 @@ def _evaluate_fleet(
         for index, run in enumerate(runs)
     ]
     fleet = Fleet(members, device=device)
-    tasks = {run.task.spec: run.task for run in runs}
-    rows = torch.tensor([list(tasks).index(run.task.spec) for run in runs], device=device)
-    by_length: list[dict[int, LengthResult]] = [{} for _ in runs]
+    by_part: list[dict[Part, LengthResult]] = [{} for _ in runs]
     with products_in(runs[0].spec.train.precision, device=device):
-        for length in lengths:
-            # The words of `draw_test_words`, whose key is folded with the length. A sampler keeps
-            # the tables of every length it was asked for, so each length gets one of its own.
-            sampler = make_sampler(list(tasks.values()), [seed] * len(tasks), device=device)
-            batch = sampler.words(
-                Stream.TEST,
-                torch.tensor(length, device=device),
-                batch_size=words,
-                length=length,
-                split="test",
-            )
-            word_lengths = None if batch.lengths is None else batch.lengths[rows]
-            answers = fleet.scores(batch.tokens[rows], word_lengths).argmax(dim=-1)
-            for run, results, own, labels in zip(
-                runs, by_length, answers, batch.labels[rows], strict=True
-            ):
-                results[length] = count_answers(own, labels, run.task.num_classes)
+        for part in check_parts(runs[0].task, lengths):
+            if isinstance(part, int):
+                answers, labels = _answer_length(fleet, part, words=words, seed=seed)
+            else:
+                answers, labels = _answer_set(fleet, part)
+            for run, results, own, right in zip(runs, by_part, answers, labels, strict=True):
+                results[part] = count_answers(own, right, run.task.num_classes)
             if on_length is not None:
-                on_length(length)
-    return [Evaluation(by_length=results) for results in by_length]
+                on_length(part)
+    return [Evaluation(by_length=results) for results in by_part]
+
+
+def _answer_length(fleet: Fleet, length: int, *, words: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Answers and labels of test words of a length: [members, words] each.
+
+    The words of `draw_test_words`, whose key is folded with the length. A sampler keeps the tables
+    of every length it was asked for, so each length gets one of its own.
+    """
+    tasks = {m.task.spec: m.task for m in fleet.members if isinstance(m.task, Task)}
+    rows = [list(tasks).index(member.task.spec) for member in fleet.members]
+    sampler = make_sampler(list(tasks.values()), [seed] * len(tasks), device=fleet.device)
+    batch = sampler.words(
+        Stream.TEST,
+        torch.tensor(length, device=fleet.device),
+        batch_size=words,
+        length=length,
+        split="test",
+    )
+    lengths = None if batch.lengths is None else batch.lengths[rows]
+    return fleet.scores(batch.tokens[rows], lengths).argmax(dim=-1), batch.labels[rows]
+
+
+def _answer_set(fleet: Fleet, name: str) -> tuple[Tensor, Tensor]:
+    """Answers and labels of a set of words that the members share: [members, words] each."""
+    task, count = fleet.members[0].task, len(fleet.members)
+    assert isinstance(task, DataTask)
+    answers, labels = [], []
+    for batch in batches_by_length(task.words(name), tokens=SET_TOKENS, device=fleet.device):
+        tokens = batch.tokens.expand(count, -1, -1)
+        lengths = batch.lengths.expand(count, -1)
+        answers.append(fleet.scores(tokens, lengths).argmax(dim=-1))
+        labels.append(batch.labels.expand(count, -1))
+    return torch.cat(answers, dim=1), torch.cat(labels, dim=1)

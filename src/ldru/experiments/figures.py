@@ -30,13 +30,13 @@ def accuracy_figure(
     figure = new_figure(width=8, height=4)
     axes = figure.subplots()
     for name, evaluation in evaluations.items():
-        lengths = list(evaluation.by_length)
+        lengths = evaluation.lengths
         low, high = zip(*(r.interval() for r in evaluation.by_length.values()), strict=True)
         (line,) = axes.plot(lengths, _percent(evaluation.accuracy.values()), label=name, lw=1.5)
         axes.fill_between(lengths, _percent(low), _percent(high), color=line.get_color(), alpha=0.2)
     some = next(iter(evaluations.values()))
     shares = [result.majority_share for result in some.by_length.values()]
-    lengths = list(some.by_length)
+    lengths = some.lengths
     axes.plot(lengths, _percent(shares), color="gray", lw=0.8, ls=":", label="majority share")
     if max_length is not None:
         axes.axvline(max_length + 0.5, color="black", lw=0.8, ls="--")

@@ -31,6 +31,7 @@ class Record:
     best: the best validation on the way, for comparison; its weights are not kept.
     backend: what computed the reduction.
     evaluation: on the test words of seed 0; None until the run was evaluated.
+    data: the checksum of the training words, where they are a data set.
     """
 
     digest: str
@@ -42,6 +43,7 @@ class Record:
     versions: dict[str, str]
     commit: str | None
     evaluation: Evaluation | None = None
+    data: str | None = None
 
     def to_json(self) -> dict[str, Json]:
         """As JSON values; counts of words, from which every share can be computed again."""
@@ -65,7 +67,7 @@ class Record:
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Json]:
-    """Counts by length: of the words of each class in turn, and of the wrong ones among them."""
+    """Counts by length or test set: of the words of each class, and of the wrong ones."""
     return {
         str(length): {
             "words": [
@@ -83,7 +85,11 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Json]:
 
 def evaluation_from_json(data: dict) -> Evaluation:
     """From what `evaluation_json` gave."""
-    return Evaluation(by_length={int(length): _counts(found) for length, found in data.items()})
+    return Evaluation(
+        by_length={
+            int(part) if part.isdigit() else part: _counts(found) for part, found in data.items()
+        }
+    )
 
 
 def _counts(data: dict) -> LengthResult:
@@ -93,7 +99,12 @@ def _counts(data: dict) -> LengthResult:
 
 
 def make_record(
-    *, digest: str, log: list[LogEntry], backend: str, device: torch.device | str
+    *,
+    digest: str,
+    log: list[LogEntry],
+    backend: str,
+    device: torch.device | str,
+    data: str | None = None,
 ) -> Record:
     """The record of a run that has just finished."""
     best = max(log, key=lambda entry: entry.validation_accuracy)
@@ -112,6 +123,7 @@ def make_record(
             "numpy": numpy.__version__,
         },
         commit=_commit(),
+        data=data,
     )
 
 

@@ -62,10 +62,11 @@ def cell_results(table: Table, results: Results) -> dict[tuple[str, str], CellRe
 
 def _accuracies(table: Table, task: str, label: str, results: Results) -> dict[int, float]:
     found = {}
+    parts = table.row(task).parts
     for seed, spec in table.cell(task, label).items():
-        evaluation = results.evaluation(spec, table.lengths)
+        evaluation = results.evaluation(spec, parts)
         if evaluation is not None:
-            found[seed] = 100 * evaluation.mean_accuracy(table.lengths)
+            found[seed] = 100 * evaluation.mean_accuracy(parts)
     return found
 
 
@@ -160,9 +161,9 @@ def cell_text(cell: CellResult) -> str:
 
 
 def _legend(table: Table, cells: Mapping[tuple[str, str], CellResult]) -> str:
-    done = sum(len(cell.seeds) for cell in cells.values())
-    wanted = sum(cell.wanted for cell in cells.values())
-    text = f"Ours, and in brackets the paper's; {done} of {wanted} runs."
+    # Rows may show the same runs; one that has a hole in some row is not done.
+    done = {(table.row(task).task, label): len(cell.seeds) for (task, label), cell in cells.items()}
+    text = f"Ours, and in brackets the paper's; {sum(done.values())} of {len(table.runs())} runs."
     if table.reference:
         text += f" ↓: {table.reference} is significantly better (p < 0.05), ↑: worse."
     return text

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ldru.config import Json
+from ldru.evaluation import Part
 from ldru.experiments.evaluating import are_alike, evaluate_runs
 from ldru.experiments.results import WORDS, Found, Results, State
 from ldru.experiments.run import Run
@@ -38,13 +39,13 @@ UNKNOWN_RATIO = 10.0  # of what was not measured
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One fleet: runs that train together, and the lengths to evaluate each at.
+    """One fleet: runs that train together, and the lengths or test sets to evaluate each at.
 
     out: the results folder.
     """
 
     specs: tuple[RunSpec, ...]
-    lengths: tuple[int, ...]
+    lengths: tuple[Part, ...]
     out: str
     device: str | None = None
 
@@ -53,9 +54,12 @@ class Job:
         """What the fleet is, in a line."""
         first, tasks = self.specs[0], {spec.task.name for spec in self.specs}
         steps = sorted({spec.train.steps or 0 for spec in self.specs})
+        where = f"{len(tasks)} tasks, words up to {first.train.max_length}"
+        if isinstance(self.lengths[0], str):
+            where = " and ".join(sorted(tasks))
         return (
-            f"{len(self.specs)} runs of {model_name(first.model)} on {len(tasks)} tasks, words up "
-            f"to {first.train.max_length}, {' and '.join(f'{count:,}' for count in steps)} steps"
+            f"{len(self.specs)} runs of {model_name(first.model)} on {where}, "
+            f"{' and '.join(f'{count:,}' for count in steps)} steps"
         )
 
     def to_json(self) -> dict[str, Json]:
@@ -112,10 +116,11 @@ def make_plan(
     Fleets are cut from all runs of the tables, done or not, so that the same command finds the same
     fleets again, and with them the checkpoint of one that was stopped.
     """
-    lengths: dict[RunSpec, set[int]] = {}
+    lengths: dict[RunSpec, dict[Part, None]] = {}
     for table in tables:
         for spec in table.runs():
-            lengths.setdefault(spec, set()).update(table.evaluated_lengths(spec))
+            needed = dict.fromkeys(table.evaluated_lengths(spec))
+            lengths.setdefault(spec, {}).update(needed)
     found = {spec: results.find(spec, needed) for spec, needed in lengths.items()}
     groups: list[list[RunSpec]] = []
     # Runs of one length together, so that a fleet is full until its end.
@@ -130,11 +135,11 @@ def make_plan(
     for group in groups:
         usable = [spec for spec in group if found[spec].state is not State.UNREADABLE]
         if any(found[spec].state is not State.DONE for spec in usable):
-            needed = sorted(set().union(*(lengths[spec] for spec in usable)))
+            everything = dict.fromkeys(part for spec in usable for part in lengths[spec])
             jobs.append(
                 Job(
                     specs=tuple(usable),
-                    lengths=tuple(needed),
+                    lengths=tuple(everything),
                     out=str(results.folder),
                     device=device,
                 )
@@ -146,7 +151,7 @@ def work_on(
     job: Job,
     *,
     observers: Sequence[Observer] = (),
-    on_length: Callable[[int], None] | None = None,
+    on_length: Callable[[Part], None] | None = None,
 ) -> int:
     """Train and evaluate what is missing of a fleet; how many of its runs others work on."""
     results = Results(job.out)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from ldru.errors import LdruError, RunError
-from ldru.evaluation import Evaluation
+from ldru.evaluation import Evaluation, LengthResult, Part
 from ldru.experiments.records import Record
 from ldru.experiments.run import RECORD, SETTINGS
 from ldru.experiments.spec import RunSpec
@@ -42,8 +42,8 @@ class Results:
         self.folder = Path(folder)
         self.runs = self.folder / "runs"
 
-    def find(self, spec: RunSpec, lengths: Iterable[int]) -> Found:
-        """What there is of a run that should be evaluated at these lengths."""
+    def find(self, spec: RunSpec, lengths: Iterable[Part]) -> Found:
+        """What there is of a run that should be evaluated at these lengths or test sets."""
         folder = self.runs / spec.name
         if not folder.exists():
             return Found(state=State.MISSING)
@@ -51,12 +51,12 @@ class Results:
             record = _read(folder, spec)
         except (LdruError, OSError, ValueError) as problem:
             return Found(state=State.UNREADABLE, reason=f"{folder}: {problem}")
-        known = record.evaluation.by_length if record.evaluation else {}
-        if all(n in known and known[n].words == WORDS for n in lengths):
+        known: dict[Part, LengthResult] = record.evaluation.by_length if record.evaluation else {}
+        if all(n in known and (isinstance(n, str) or known[n].words == WORDS) for n in lengths):
             return Found(state=State.DONE, record=record)
         return Found(state=State.NOT_EVALUATED, record=record)
 
-    def evaluation(self, spec: RunSpec, lengths: Sequence[int]) -> Evaluation | None:
+    def evaluation(self, spec: RunSpec, lengths: Sequence[Part]) -> Evaluation | None:
         """The evaluation of a finished run, None where there is none."""
         found = self.find(spec, lengths)
         return found.record.evaluation if found.state is State.DONE and found.record else None

@@ -17,13 +17,14 @@ from torch import Tensor, nn
 
 from ldru.analysis.extraction import Extraction
 from ldru.errors import LdruError, RunError
-from ldru.evaluation import Evaluation, evaluate
+from ldru.evaluation import Evaluation, Part, evaluate
 from ldru.experiments.extracting import extract
 from ldru.experiments.records import Record
 from ldru.experiments.shipped import SHIPPED, find_run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
-from ldru.tasks import Task, task_from_spec
+from ldru.tasks import AnyTask, DataTask, task_from_spec
+from ldru.tasks.data_task import VALIDATION
 from ldru.tensors import load_tensors, save_tensors
 from ldru.training.checkpoint import LogEntry, log_lines
 from ldru.training.spec import products_in
@@ -34,7 +35,7 @@ PARTS = (SETTINGS, RECORD, WEIGHTS, LOG)
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """A model's answer to a word, and the machine's (None outside the task's domain)."""
+    """A model's answer to a word, and the right one (None where there is none)."""
 
     word: str
     label: int
@@ -51,7 +52,7 @@ class Run:
     """
 
     spec: RunSpec
-    task: Task
+    task: AnyTask
     model: nn.Module
     record: Record
     log: list[LogEntry]
@@ -93,19 +94,23 @@ class Run:
             save_tensors(parts / WEIGHTS, self.model.state_dict(), {"run": self.spec.digest})
         return replace(self, folder=folder)
 
-    def evaluate(self, lengths: Iterable[int], *, words: int = 512) -> dict[int, float]:
-        """Accuracy by length on test words."""
+    def evaluate(
+        self, lengths: Iterable[Part] | None = None, *, words: int = 512
+    ) -> dict[Part, float]:
+        """Accuracy by length on test words; of a data set by test set, by default all."""
         return self.evaluation(lengths, words=words).accuracy
 
     def evaluation(
         self,
-        lengths: Iterable[int],
+        lengths: Iterable[Part] | None = None,
         *,
         words: int = 512,
         seed: int = 0,
-        on_length: Callable[[int], None] | None = None,
+        on_length: Callable[[Part], None] | None = None,
     ) -> Evaluation:
-        """Counts by length on test words; see `ldru.evaluate`."""
+        """Counts by length on test words, or by test set; see `ldru.evaluate`."""
+        if lengths is None:
+            lengths = self.task.tests if isinstance(self.task, DataTask) else ()
         device = next(self.model.parameters()).device
         with products_in(self.spec.train.precision, device=device):
             return evaluate(
@@ -126,22 +131,27 @@ class Run:
         before = self.record.evaluation
         if before is not None:
             by_length = {**before.by_length, **evaluation.by_length}
-            evaluation = Evaluation(by_length=dict(sorted(by_length.items())))
+            if isinstance(self.task, DataTask):
+                order = [VALIDATION, *self.task.tests]
+                by_length = {name: by_length[name] for name in order if name in by_length}
+            else:
+                by_length = dict(sorted(by_length.items()))
+            evaluation = Evaluation(by_length=by_length)
         record = replace(self.record, evaluation=evaluation)
         if self.folder is not None:
             write_text(self.folder / RECORD, json.dumps(record.to_json()) + "\n")
         return replace(self, record=record)
 
     def encode(self, word: str) -> NDArray[np.int64]:
-        """A word in the task's alphabet as tokens; the empty word is an error."""
-        tokens = self.task.machine.encode(word)
+        """A word as the task's tokens; the empty word is an error."""
+        tokens = self.task.encode(word)
         if not len(tokens):
             raise LdruError(f"the word {word!r} is empty; the model needs at least one symbol")
         return tokens
 
     @torch.no_grad()
     def predict(self, words: Sequence[str]) -> list[Prediction]:
-        """The model's answer to each word, given as text in the task's alphabet."""
+        """The model's answer to each word, given as the task's text."""
         if not words:
             return []
         encoded = [self.encode(word) for word in words]
@@ -151,11 +161,9 @@ class Run:
         for row, tokens in zip(padded, encoded, strict=True):
             row[: len(tokens)] = torch.from_numpy(tokens)
         shares, labels = self.model(padded, lengths).softmax(dim=-1).max(dim=-1)
-        expected = [int(self.task.machine.run(tokens)) for tokens in encoded]
+        expected = [self.task.answer(tokens) for tokens in encoded]
         return [
-            Prediction(
-                word=word, label=label, probability=share, expected=None if known < 0 else known
-            )
+            Prediction(word=word, label=label, probability=share, expected=known)
             for word, label, share, known in zip(
                 words, labels.tolist(), shares.tolist(), expected, strict=True
             )
@@ -168,7 +176,7 @@ class Run:
 
 
 def trained_model(
-    spec: RunSpec, task: Task, weights: dict[str, Tensor], *, source: str
+    spec: RunSpec, task: AnyTask, weights: dict[str, Tensor], *, source: str
 ) -> nn.Module:
     """A run's model with its weights, ready to answer."""
     with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten

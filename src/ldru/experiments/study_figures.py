@@ -40,7 +40,7 @@ def accuracy_figure(table: Table, results: Results) -> "Figure":
                 results.evaluation(spec, table.evaluated_lengths(spec))
                 for spec in table.cell(task, label).values()
             )
-            curves = [{n: 100 * a for n, a in e.accuracy.items()} for e in found if e]
+            curves = [{n: 100 * e.by_length[n].accuracy for n in e.lengths} for e in found if e]
             for odd, style in ((0, "-"), (1, ":")):
                 halves = [{n: a for n, a in curve.items() if n % 2 == odd} for curve in curves]
                 name = f"{label}, odd lengths" if odd else label
@@ -136,7 +136,9 @@ def _curves(table: Table, task: str, label: str, results: Results) -> list[dict[
                 "training loss": {e.step: e.loss for e in log},
                 "validation loss": {e.step: e.validation_loss for e in log},
                 "validation accuracy, %": {e.step: 100 * e.validation_accuracy for e in log},
-                "test accuracy, %": {n: 100 * a for n, a in evaluation.accuracy.items()},
+                "test accuracy, %": {
+                    n: 100 * evaluation.by_length[n].accuracy for n in evaluation.lengths
+                },
                 "log validation loss - log training loss": {
                     e.step: math.log(e.validation_loss / e.loss)
                     for e in log

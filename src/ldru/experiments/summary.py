@@ -21,7 +21,7 @@ class SummaryRow:
 
 def summarise(evaluation: Evaluation, *, max_length: int) -> list[SummaryRow]:
     """Rows for ranges of lengths, then for all trained and all longer lengths."""
-    lengths = list(evaluation.by_length)
+    lengths = evaluation.lengths
     rows = [
         _row(evaluation, f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]), part)
         for part in _parts(lengths, max_length)

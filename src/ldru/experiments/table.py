@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ldru.errors import LdruError, unknown_name
+from ldru.evaluation import Part
 from ldru.experiments.spec import RunSpec
-from ldru.experiments.training import DEFAULTS, run_spec
+from ldru.experiments.training import run_spec
 from ldru.models import ModelSpec
 from ldru.tasks import task
 from ldru.training.spec import TrainSpec
@@ -27,17 +28,27 @@ class Reported:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One way of training a model."""
+    """One way of training a model; train: None for the paper's way on the task."""
 
     model: ModelSpec
-    train: TrainSpec = DEFAULTS
+    train: TrainSpec | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What a row of cells shows: a task, and the lengths or test sets whose mean it is."""
+
+    task: str
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """Every task with every column, for some seeds.
 
+    tasks: names of the rows; a task's own, or a name of `rows`.
     columns: by label.
+    rows: what rows show that are not a task at `lengths`.
     lengths: of the test words whose mean accuracy is the cell; 512 words each.
     reference: the label of the column that the others are tested against, if any.
     share: of the steps that each run takes; below 1 the table is marked as scaled.
@@ -49,6 +60,7 @@ class Table:
     caption: str
     tasks: tuple[str, ...]
     columns: Mapping[str, Column]
+    rows: Mapping[str, Row] = field(default_factory=dict)
     seeds: tuple[int, ...] = (0, 1, 2)
     lengths: tuple[int, ...] = tuple(range(41, 501))
     reference: str | None = None
@@ -56,9 +68,13 @@ class Table:
     figure: str | None = None
     reported: Mapping[tuple[str, str], Reported] = field(default_factory=dict)
 
-    def cell(self, task_name: str, label: str) -> dict[int, RunSpec]:
+    def row(self, name: str) -> Row:
+        """What a row shows."""
+        return self.rows.get(name) or Row(task=name, parts=self.lengths)
+
+    def cell(self, row: str, label: str) -> dict[int, RunSpec]:
         """The runs of a cell by seed."""
-        column, found = self.columns[label], task(task_name)
+        column, found = self.columns[label], task(self.row(row).task)
         specs = {seed: run_spec(found, column.model, column.train, seed) for seed in self.seeds}
         if self.share == 1:
             return specs
@@ -68,17 +84,23 @@ class Table:
         }
 
     def runs(self) -> list[RunSpec]:
-        """All runs, column after column."""
+        """All runs, column after column, each once."""
+        rows = {self.row(name).task: name for name in self.tasks}
         return [
             spec
             for label in self.columns
-            for task_name in self.tasks
-            for spec in self.cell(task_name, label).values()
+            for name in rows.values()
+            for spec in self.cell(name, label).values()
         ]
 
-    def evaluated_lengths(self, spec: RunSpec) -> list[int]:
-        """The lengths that a run needs for this table: the cell's, and those of training."""
-        return sorted({*range(1, spec.train.max_length + 1), *self.lengths})
+    def evaluated_lengths(self, spec: RunSpec) -> list[Part]:
+        """What a run needs for this table: its rows' lengths and those of training, or sets."""
+        rows = [self.row(name) for name in self.tasks]
+        parts = dict.fromkeys(p for row in rows if row.task == spec.task.name for p in row.parts)
+        lengths = sorted({n for n in parts if isinstance(n, int)})
+        if not lengths:
+            return list(parts)
+        return sorted({*range(1, spec.train.max_length + 1), *lengths})
 
     def restricted(
         self,

@@ -10,28 +10,28 @@ from torch import Tensor
 
 from ldru.config import digest
 from ldru.errors import LdruError
+from ldru.experiments.defaults import default_model, default_training
 from ldru.experiments.records import make_record
 from ldru.experiments.run import Run, trained_model
 from ldru.experiments.spec import RunSpec
 from ldru.files import check_writable
-from ldru.models import ModelSpec, describe_backend, model_spec
-from ldru.tasks import Task, task_from_spec
+from ldru.models import ModelSpec, describe_backend
+from ldru.tasks import AnyTask, DataTask, task_from_spec
 from ldru.tasks import task as find_task
+from ldru.tasks.data_task import TRAIN
 from ldru.training.checkpoint import Checkpoint, LogEntry
 from ldru.training.fleet import Member
 from ldru.training.loop import CHECKPOINT_SECONDS, Observer, train_fleet
 from ldru.training.spec import TrainSpec
 
-DEFAULTS = TrainSpec()
-
 
 def train(
-    task: str | Task,
+    task: str | AnyTask,
     *,
     model: str | ModelSpec = "ldru",
     seeds: Iterable[int] = (0,),
     steps: int | None = None,
-    settings: TrainSpec = DEFAULTS,
+    settings: TrainSpec | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     init_from: str | Path | None = None,
@@ -43,12 +43,15 @@ def train(
 
     model: a name of `MODELS` with the paper's settings, or an architecture's own settings.
     steps: overrides `settings.steps`; None takes what the paper gives for the task.
+    settings: None takes the paper's for the task and model.
     out, resume, init_from, device, checkpoint_seconds, observers: see `train_many`.
     """
+    found = find_task(task) if isinstance(task, str) else task
     if steps is not None:
+        settings = settings or default_training(found, default_model(found, model))
         settings = replace(settings, steps=steps)
     runs = train_many(
-        [task],
+        [found],
         model=model,
         seeds=seeds,
         settings=settings,
@@ -63,11 +66,11 @@ def train(
 
 
 def train_many(
-    tasks: Sequence[str | Task],
+    tasks: Sequence[str | AnyTask],
     *,
     model: str | ModelSpec = "ldru",
     seeds: Iterable[int] = (0,),
-    settings: TrainSpec = DEFAULTS,
+    settings: TrainSpec | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     init_from: str | Path | None = None,
@@ -92,7 +95,7 @@ def train_many(
         if names[task.name] != task.spec:
             raise LdruError(f"two different tasks are called {task.name!r}; train them apart")
     specs = [
-        run_spec(task, model_spec(model), settings, seed, source)
+        run_spec(task, default_model(task, model), settings, seed, source)
         for task in chosen
         for seed in numbers
     ]
@@ -140,12 +143,25 @@ def train_runs(
         if spec in done:
             return
         model = trained_model(spec, member.task, weights, source="training").to(where)
-        backend = describe_backend(model, device=where, dtype=spec.train.dtype)
+        backend = describe_backend(
+            model,
+            device=where,
+            dtype=spec.train.dtype,
+            needs_levels=spec.train.associativity > 0,
+        )
         run = Run(
             spec=spec,
             task=member.task,
             model=model,
-            record=make_record(digest=spec.digest, log=log, backend=backend, device=where),
+            record=make_record(
+                digest=spec.digest,
+                log=log,
+                backend=backend,
+                device=where,
+                data=member.task.words(TRAIN).checksum
+                if isinstance(member.task, DataTask)
+                else None,
+            ),
             log=log,
         )
         done[spec] = run if out is None else run.saved(Path(out) / spec.name)
@@ -194,11 +210,18 @@ def find_device(name: str | None) -> torch.device:
 
 
 def run_spec(
-    task: Task, model: ModelSpec, settings: TrainSpec, seed: int, source: Run | None = None
+    task: AnyTask,
+    model: ModelSpec,
+    settings: TrainSpec | None,
+    seed: int,
+    source: Run | None = None,
 ) -> RunSpec:
     """The settings of one run, with the task's own values filled in."""
-    if settings.learning_rate is None and model.learning_rate is not None:
-        settings = replace(settings, learning_rate=model.learning_rate)
+    usual = default_training(task, model)
+    settings = settings or usual
+    if settings.learning_rate is None:
+        rate = usual.learning_rate if isinstance(task, DataTask) else model.learning_rate
+        settings = replace(settings, learning_rate=rate)
     return RunSpec(
         task=task.spec,
         model=model.resolved(dropout=task.recommended.dropout),
@@ -208,7 +231,7 @@ def run_spec(
     )
 
 
-def _member(spec: RunSpec, task: Task, source: Run | None) -> Member:
+def _member(spec: RunSpec, task: AnyTask, source: Run | None) -> Member:
     initial = None
     if source is not None:
         sizes = (task.vocab_size, task.num_classes)
@@ -231,7 +254,7 @@ def _member(spec: RunSpec, task: Task, source: Run | None) -> Member:
 
 
 def _prepare_folder(
-    out: Path, plan: dict[RunSpec, Task], done: dict[RunSpec, Run], *, resume: bool
+    out: Path, plan: dict[RunSpec, AnyTask], done: dict[RunSpec, Run], *, resume: bool
 ) -> Checkpoint:
     """Find what is already in the folder: finished runs go to `done`, the rest to a checkpoint."""
     check_writable(out)

@@ -31,13 +31,19 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     return fused.reduce(encoder.operator, encoder.block, encoder.dropout, x, lengths)
 
 
-def choose(encoder: "LDRU", x: Tensor) -> tuple[str, str | None]:
-    """The backend for a call, and why it is not the first one."""
+def choose(encoder: "LDRU", x: Tensor, *, needs_levels: bool = False) -> tuple[str, str | None]:
+    """The backend for a call, and why it is not the first one.
+
+    needs_levels: whether the nodes of all levels are asked for, or what is computed from them.
+    """
     if encoder.backend in ("batched", "reference"):
-        return encoder.backend, f"{encoder.backend} was asked for"
+        name = "batched" if needs_levels else encoder.backend
+        return name, f"{encoder.backend} was asked for"
     reason: str | None
     operator = encoder.operator
-    if type(operator) is not MLPOperator:
+    if needs_levels:
+        reason = "the kernels do not hand out the levels, which associativity is computed from"
+    elif type(operator) is not MLPOperator:
         reason = f"the kernels know the mlp operator, not {type(operator).__name__}"
     elif operator.activation != encoder.block.activation:
         reason = f"the operator has {operator.activation}, the block {encoder.block.activation}"
@@ -50,12 +56,15 @@ def choose(encoder: "LDRU", x: Tensor) -> tuple[str, str | None]:
     return "batched", reason
 
 
-def describe_backend(model: nn.Module, *, device: torch.device, dtype: torch.dtype) -> str:
-    """What computes a model on a device, in words for a record."""
+def describe_backend(
+    model: nn.Module, *, device: torch.device, dtype: torch.dtype, needs_levels: bool = False
+) -> str:
+    """What computes a model on a device, in words for a record; needs_levels: see `choose`."""
     from ldru.models.ldru import LDRU
 
     encoder = next((part for part in model.modules() if isinstance(part, LDRU)), None)
     if encoder is None:
         return "torch"
-    name, reason = choose(encoder, torch.empty(1, 2, encoder.dim, device=device, dtype=dtype))
+    words = torch.empty(1, 2, encoder.dim, device=device, dtype=dtype)
+    name, reason = choose(encoder, words, needs_levels=needs_levels)
     return name if reason is None else f"{name} (fused: {reason})"

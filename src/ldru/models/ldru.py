@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 from ldru.errors import LdruError
 from ldru.layers import Dropout, Linear, activation_named
-from ldru.models.backends import check_backend, reduce
+from ldru.models.backends import check_backend, choose, reduce
 from ldru.models.embedding import Embedding
 from ldru.models.spec import ModelSpec
 from ldru.models.words import check_sizes, check_words
 from ldru.operators import build_operator
-from ldru.tree import Finish, Level, check_lengths, fill, tree_levels
+from ldru.tree import Finish, Level, associativity_loss, check_lengths, fill, tree_levels
 
 
 class ResidualBlock(nn.Module):
@@ -70,11 +70,17 @@ class LDRU(nn.Module):
         self.leaf_block = ResidualBlock(dim=dim, activation=activation) if leaf_block else None
 
     def forward(
-        self, x: Tensor, lengths: Tensor | None = None, *, return_levels: bool = False
-    ) -> Tensor | tuple[Tensor, list[Level]]:
+        self,
+        x: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        return_levels: bool = False,
+        return_associativity: bool = False,
+    ) -> Tensor | tuple[Tensor, list[Level]] | tuple[Tensor, Tensor]:
         """Encode words: [batch, length, dim] -> [batch, dim].
 
         return_levels: also return every level of the tree, leaves first.
+        return_associativity: also return the associativity loss of each word [batch].
         """
         if x.shape[-1] != self.dim:
             raise LdruError(f"expected vectors of width {self.dim}, got {list(x.shape)}")
@@ -82,9 +88,13 @@ class LDRU(nn.Module):
             check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
             # Padding may hold anything, also what the block has no derivative at.
             x = self.leaf_block(x if lengths is None else fill(x, lengths))
-        if return_levels:
+        if return_levels or return_associativity:
             levels = list(tree_levels(self.operator, x, lengths, self.finish()))
-            return levels[-1].nodes[:, 0], levels
+            root = levels[-1].nodes[:, 0]
+            if return_levels:
+                return root, levels
+            choose(self, x, needs_levels=True)  # raises where the kernels were asked for
+            return root, associativity_loss(self.operator, levels)
         return reduce(self, x, lengths)
 
     def finish(self) -> Finish:
@@ -123,16 +133,23 @@ class LDRUClassifier(nn.Module):
         self.head = Linear(dim, num_classes)
 
     def forward(
-        self, tokens: Tensor, lengths: Tensor | None = None, *, return_levels: bool = False
-    ) -> Tensor | tuple[Tensor, list[Level]]:
+        self,
+        tokens: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        return_levels: bool = False,
+        return_associativity: bool = False,
+    ) -> Tensor | tuple[Tensor, list[Level]] | tuple[Tensor, Tensor]:
         """Score the classes: [batch, length] -> [batch, classes].
 
-        return_levels: also return every level of the tree, leaves first.
+        return_levels, return_associativity: see `LDRU`.
         """
         x = self.embedding(check_words(tokens, lengths))
-        if return_levels:
-            root, levels = self.encoder(x, lengths, return_levels=True)
-            return self.head(root), levels
+        if return_levels or return_associativity:
+            root, more = self.encoder(
+                x, lengths, return_levels=return_levels, return_associativity=return_associativity
+            )
+            return self.head(root), more
         return self.head(self.encoder(x, lengths))
 
     def leaves(self) -> Tensor:

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from ldru.automata.counting import Domain
@@ -69,6 +71,15 @@ class Task:
     @property
     def num_classes(self) -> int:
         return self.machine.num_classes
+
+    def encode(self, text: str) -> NDArray[np.int64]:
+        """A word in the machine's alphabet as tokens."""
+        return self.machine.encode(text)
+
+    def answer(self, tokens: NDArray[np.int64]) -> int | None:
+        """The machine's label of a word; None outside its domain."""
+        label = int(self.machine.run(tokens))
+        return None if label < 0 else label
 
     def word_length(self, length: int) -> int:
         """The nearest length that has labelled words, a shorter one first.

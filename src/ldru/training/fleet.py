@@ -1,23 +1,26 @@
 """A fleet: models of one architecture that train in lock-step, each as if it were alone.
 
 Members have their own weights, data and dropout. Everything random is a function of (seed, stream,
-step, index), so a member's words and masks do not depend on who else is in the fleet. The length
-of a step depends on the step alone, because the members share it.
+step, index), so a member's words and masks do not depend on who else is in the fleet. Of tasks that
+draw their words, the length of a step depends on the step alone, because the members share it.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.utils._pytree import tree_map
 
 from ldru.errors import LdruError
 from ldru.layers import Dropout, Keyed, drawn
-from ldru.randomness import Stream, below, fold, seed_key
-from ldru.tasks import Task
+from ldru.randomness import Stream, fold, seed_key
+from ldru.tasks import AnyTask
+from ldru.training.data_sampling import make_draws
 from ldru.training.fused_optimizer import make_optimizer
-from ldru.training.fused_sampling import make_sampler
 from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
@@ -39,7 +42,7 @@ class Member:
     """
 
     name: str
-    task: Task
+    task: AnyTask
     build: Callable[..., nn.Module]
     seed: int
     settings: TrainSpec
@@ -83,13 +86,23 @@ class Fleet:
         self.parameters = Parameters(layout, layout.matrix(states, dtype=self.dtype))
         self.optimizer = self._make_optimizer()
         self.step_number = torch.zeros((), dtype=torch.int64, device=self.device)
-        self.sampler = make_sampler(
+        self.sampler = make_draws(
             [member.task for member in members],
             [member.seed for member in members],
+            batch_size=self.settings.batch_size,
             device=self.device,
         )
         self._dropout_rates = self._stack_rates(models)
         self._classes = torch.tensor([m.task.num_classes for m in members], device=self.device)
+        self._associativity = torch.tensor(
+            [m.settings.associativity for m in members], dtype=self.dtype, device=self.device
+        )
+        if self.settings.associativity:
+            _check_associativity(self.skeleton)
+
+    def plan(self, begin: int, end: int) -> list[int]:
+        """Make ready for steps begin..end - 1: the length of each."""
+        return self.sampler.plan(begin, end, self.settings)
 
     def step(self, length: int) -> Tensor:
         """One training step on words of (up to) that length: the losses before it [members]."""
@@ -106,28 +119,26 @@ class Fleet:
 
     def draw(self, length: int) -> FleetBatch:
         """The words of the next step."""
-        return self.sampler.words(
-            Stream.TOKENS, self.step_number, batch_size=self.settings.batch_size, length=length
-        )
+        return self.sampler.training(self.step_number, length, self.settings)
 
     def losses(self, batch: FleetBatch) -> Tensor:
-        """Cross entropy of every member in training mode [members]."""
-        scores = self._scores(batch.tokens, batch.lengths, is_training=True)
-        return cross_entropy(scores, batch.labels, self._classes)
+        """Of every member in training mode: cross entropy, and associativity if asked [members]."""
+        words = (batch.tokens, batch.lengths)
+        if not self.settings.associativity:
+            scores = self._forward(*words, is_training=True)
+            return cross_entropy(scores, batch.labels, self._classes)
+        scores, lost = self._forward(*words, is_training=True, return_associativity=True)
+        losses = cross_entropy(scores, batch.labels, self._classes)
+        return losses + self._associativity * lost.mean(dim=1)
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Loss and accuracy on each member's validation words: [members], [members]."""
-        batch = self.sampler.words(
-            Stream.VALIDATION,
-            None,
-            batch_size=self.settings.validation_words,
-            length=self.settings.validation_length,
-            split="test",
-        )
+        batches = self.sampler.validation(self.settings)
         with products_in(self.settings.precision, device=self.device):
-            scores = self.scores(batch.tokens, batch.lengths)
-        loss = cross_entropy(scores, batch.labels, self._classes)
-        return loss, (scores.argmax(dim=-1) == batch.labels).to(self.dtype).mean(dim=1)
+            scores = torch.cat([self.scores(b.tokens, b.lengths) for b in batches], dim=1)
+        labels = torch.cat([batch.labels for batch in batches], dim=1)
+        loss = cross_entropy(scores, labels, self._classes)
+        return loss, (scores.argmax(dim=-1) == labels).to(self.dtype).mean(dim=1)
 
     @torch.no_grad()
     def scores(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -135,7 +146,7 @@ class Fleet:
         budget = SCORED_TOKENS[self.device.type]
         rows = max(1, budget // (tokens.shape[0] * tokens.shape[2]))
         parts = [
-            self._scores(
+            self._forward(
                 tokens[:, begin : begin + rows],
                 None if lengths is None else lengths[:, begin : begin + rows],
                 is_training=False,
@@ -180,21 +191,27 @@ class Fleet:
         """The rate of the next step of every member."""
         return self.optimizer.sizes.rate(self.step_number).flatten().tolist()
 
-    def _scores(self, tokens: Tensor, lengths: Tensor | None, *, is_training: bool) -> Tensor:
+    def _forward(
+        self, tokens: Tensor, lengths: Tensor | None, *, is_training: bool, **options: bool
+    ) -> Any:
+        """What every member's model returns, with an axis for the members.
+
+        options: of the model's own call.
+        """
         self.skeleton.train(is_training)
         buffers = self._random_buffers(tokens.shape[1]) if is_training else {}
 
-        def call(parameters: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None) -> Tensor:
-            return functional_call(self.skeleton, (parameters, buffers), (tokens, lengths))
+        def call(parameters: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None) -> Any:
+            state = (parameters, buffers)
+            return functional_call(self.skeleton, state, (tokens, lengths), options)
 
         if len(self.members) == 1:  # nothing to map over; a plain call is faster
             views = {name: view[0] for name, view in self.parameters.views.items()}
             rows = {name: buffer[0] for name, buffer in buffers.items()}
-            scores = call(views, rows, tokens[0], None if lengths is None else lengths[0])[None]
-        else:
-            axes = (0, 0, 0, None if lengths is None else 0)
-            scores = vmap(call, in_dims=axes)(self.parameters.views, buffers, tokens, lengths)
-        return scores
+            found = call(views, rows, tokens[0], None if lengths is None else lengths[0])
+            return tree_map(lambda tensor: tensor[None], found)
+        axes = (0, 0, 0, None if lengths is None else 0)
+        return vmap(call, in_dims=axes)(self.parameters.views, buffers, tokens, lengths)
 
     def _stack_rates(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
         """The dropout rates of all members, by buffer name."""
@@ -227,6 +244,7 @@ class Fleet:
             learning_rate=column([member.settings.learning_rate or 0 for member in self.members]),
             warmup_steps=column([int(m.settings.warmup * m.steps) for m in self.members]),
             l2=self.settings.l2,
+            weight_decay=self.settings.weight_decay,
             clip=self.settings.clip,
             centralise=self.settings.centralise,
             is_amsgrad=self.settings.optimizer == "amsgrad",
@@ -234,20 +252,17 @@ class Fleet:
         return make_optimizer(self.parameters.layout, self.parameters.matrix, sizes=sizes)
 
 
-def training_lengths(begin: int, end: int, *, max_length: int) -> list[int]:
-    """The word lengths of steps begin..end - 1: uniform on 1..max_length, the same for everyone."""
-    keys = fold(fold(seed_key(0), Stream.LENGTH)[None], torch.arange(begin, end))
-    return (1 + below(keys, max_length, (1,))).flatten().tolist()
-
-
 def _check_alike(members: Sequence[Member]) -> None:
-    """Members may differ in task, seed, dropout, learning rate and steps, in nothing else."""
+    """Members may differ in task, seed, dropout, learning rate, steps and in how much associativity
+    weighs, if it does; in nothing else."""
     if not members:
         raise LdruError("a fleet needs at least one member")
     names = [member.name for member in members]
     if len(set(names)) != len(names):
         raise LdruError(f"two members of the fleet have the same name: {', '.join(sorted(names))}")
     free = {"steps", "learning_rate"}
+    if all(member.settings.associativity for member in members):
+        free.add("associativity")
     first = members[0].settings
     for member in members[1:]:
         for name in set(vars(first)) - free:
@@ -256,3 +271,12 @@ def _check_alike(members: Sequence[Member]) -> None:
                     f"members of a fleet share {name}: {members[0].name} has "
                     f"{getattr(first, name)}, {member.name} {getattr(member.settings, name)}"
                 )
+
+
+def _check_associativity(model: nn.Module) -> None:
+    """Raise unless a model can tell how associative its operator is."""
+    if "return_associativity" not in inspect.signature(model.forward).parameters:
+        raise LdruError(
+            f"{type(model).__name__} reduces by no operator that could be associative: train it "
+            "with associativity=0"
+        )

@@ -21,6 +21,7 @@ class FusedOptimizer(Optimizer):
         from ldru.kernels import optimizer
 
         norms = optimizer.centre(gradient, parameters, self._table, l2=self.sizes.l2)
+        self._decay(parameters, step)
         optimizer.update(
             parameters,
             gradient,

@@ -10,7 +10,7 @@ from torch import Tensor
 from ldru.errors import RunError
 from ldru.training.capture import CapturedSteps
 from ldru.training.checkpoint import Checkpoint, LogEntry, Saved
-from ldru.training.fleet import Fleet, Member, training_lengths
+from ldru.training.fleet import Fleet, Member
 
 REPORT_EVERY = 50
 """Steps between two looks at the losses: each look waits for the device."""
@@ -106,7 +106,7 @@ class Trainer:
         end = min(_next(self.step, settings.validate_every), *(m.steps for m in members))
         while self.step < end:
             stop = min(end, _next(self.step, REPORT_EVERY))
-            lengths = training_lengths(self.step, stop, max_length=settings.max_length)
+            lengths = self.fleet.plan(self.step, stop)
             try:
                 losses = torch.stack([self.take_step(length) for length in lengths]).double().cpu()
             except torch.OutOfMemoryError as problem:
@@ -190,7 +190,8 @@ def _too_large(fleet: Fleet) -> str:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(fleet.device)
     before = torch.cuda.memory_allocated(fleet.device)
-    Fleet(fleet.members[:1], device=fleet.device).step(fleet.settings.max_length)
+    alone = Fleet(fleet.members[:1], device=fleet.device)
+    alone.step(alone.sampler.longest(alone.settings))
     one = torch.cuda.max_memory_allocated(fleet.device) - before
     free = torch.cuda.get_device_properties(fleet.device).total_memory
     return (

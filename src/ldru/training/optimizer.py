@@ -21,12 +21,14 @@ class StepSizes:
 
     learning_rate, warmup_steps: of every member [members, 1].
     l2: multiple of the parameters added to the gradient.
+    weight_decay: times the rate, share of the parameters taken off.
     clip: largest norm of a row's gradient.
     """
 
     learning_rate: Tensor
     warmup_steps: Tensor
     l2: float
+    weight_decay: float
     clip: float
     centralise: bool
     is_amsgrad: bool
@@ -68,9 +70,15 @@ class Optimizer:
         first, second = self.state["first_moment"], self.state["second_moment"]
         first.mul_(BETA_1).add_(gradient, alpha=1 - BETA_1)
         second.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
+        self._decay(parameters, step)
         rate, correction = self.sizes.scalars(step).unbind(dim=1)
         corrected = second * correction[:, None]
         if self.sizes.is_amsgrad:
             largest = self.state["largest_moment"]
             corrected = torch.maximum(largest, corrected, out=largest)
         parameters.sub_(rate[:, None] * first / (corrected.sqrt() + EPSILON))
+
+    def _decay(self, parameters: Tensor, step: Tensor) -> None:
+        """Take their share off the parameters, in place."""
+        if self.sizes.weight_decay:
+            parameters.mul_(1 - self.sizes.weight_decay * self.sizes.rate(step))

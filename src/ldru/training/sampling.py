@@ -4,20 +4,22 @@ All of it is a function of (member seed, stream, step, index), so a member's dra
 who else is in the fleet.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ldru.randomness import Stream, fold, seed_key
+from ldru.randomness import Stream, below, fold, seed_key
 from ldru.tasks import Split, Task
+from ldru.training.spec import TrainSpec
 
 
 class FleetBatch(NamedTuple):
     """Words for every member: tokens [members, batch, length], labels [members, batch].
 
-    lengths: [members, batch] where members' words differ in length, else None.
+    lengths: [members, batch] where words differ in length, else None.
     """
 
     tokens: Tensor
@@ -25,15 +27,46 @@ class FleetBatch(NamedTuple):
     lengths: Tensor | None
 
 
-class Sampler:
-    """Draws for the members of a fleet, each with its own task and seed."""
+class Draws(ABC):
+    """Where the members of a fleet have their words and keys from."""
+
+    def __init__(self, seeds: Sequence[int], *, device: torch.device) -> None:
+        self.device = device
+        root = seed_key(seeds, device=device)
+        self.keys = {stream: fold(root, stream) for stream in Stream}
+
+    @abstractmethod
+    def plan(self, begin: int, end: int, settings: TrainSpec) -> list[int]:
+        """Make ready for steps begin..end - 1: the length that each one's words are padded to."""
+
+    @abstractmethod
+    def training(self, step: Tensor, length: int, settings: TrainSpec) -> FleetBatch:
+        """The words of a step [], padded to the length that was planned for it."""
+
+    @abstractmethod
+    def validation(self, settings: TrainSpec) -> list[FleetBatch]:
+        """The validation words of every member, in one batch or several."""
+
+    @abstractmethod
+    def longest(self, settings: TrainSpec) -> int:
+        """The greatest length that can be planned."""
+
+    def row_keys(self, step: Tensor, *, num_layers: int, batch_size: int) -> Tensor:
+        """A key for each row of each random layer: [layers, members, batch, 2]."""
+        layers = torch.arange(num_layers, device=self.device)[:, None]
+        rows = torch.arange(batch_size, device=self.device)
+        key = fold(self.keys[Stream.DROPOUT], step)
+        return fold(fold(key, layers)[:, :, None], rows)
+
+
+class Sampler(Draws):
+    """Draws for the members of a fleet, each with its own task and seed; one length a step."""
 
     def __init__(
         self, tasks: Sequence[Task], seeds: Sequence[int], *, device: torch.device
     ) -> None:
-        self.tasks, self.device = list(tasks), device
-        root = seed_key(seeds, device=device)
-        self.keys = {stream: fold(root, stream) for stream in Stream}
+        super().__init__(seeds, device=device)
+        self.tasks = list(tasks)
         self._word_lengths: dict[int, Tensor] = {}
         rows: dict[object, list[int]] = {}
         for index, task in enumerate(tasks):
@@ -41,6 +74,25 @@ class Sampler:
         self._groups = [
             (tasks[group[0]], torch.tensor(group, device=device)) for group in rows.values()
         ]
+
+    def plan(self, begin: int, end: int, settings: TrainSpec) -> list[int]:
+        return training_lengths(begin, end, max_length=settings.max_length)
+
+    def training(self, step: Tensor, length: int, settings: TrainSpec) -> FleetBatch:
+        return self.words(Stream.TOKENS, step, batch_size=settings.batch_size, length=length)
+
+    def validation(self, settings: TrainSpec) -> list[FleetBatch]:
+        batch = self.words(
+            Stream.VALIDATION,
+            None,
+            batch_size=settings.validation_words,
+            length=settings.validation_length,
+            split="test",
+        )
+        return [batch]
+
+    def longest(self, settings: TrainSpec) -> int:
+        return settings.max_length
 
     def words(
         self,
@@ -61,13 +113,6 @@ class Sampler:
         lengths = self._word_lengths[length][:, None].expand(labels.shape)
         return FleetBatch(tokens, labels, lengths)
 
-    def row_keys(self, step: Tensor, *, num_layers: int, batch_size: int) -> Tensor:
-        """A key for each row of each random layer: [layers, members, batch, 2]."""
-        layers = torch.arange(num_layers, device=self.device)[:, None]
-        rows = torch.arange(batch_size, device=self.device)
-        key = fold(self.keys[Stream.DROPOUT], step)
-        return fold(fold(key, layers)[:, :, None], rows)
-
     def _draw(
         self, stream: Stream, step: Tensor | None, *, batch_size: int, length: int, split: Split
     ) -> tuple[Tensor, Tensor]:
@@ -82,3 +127,9 @@ class Sampler:
             tokens[rows, :, : batch.tokens.shape[-1]] = batch.tokens
             labels[rows] = batch.labels
         return tokens, labels
+
+
+def training_lengths(begin: int, end: int, *, max_length: int) -> list[int]:
+    """The word lengths of steps begin..end - 1: uniform on 1..max_length, the same for everyone."""
+    keys = fold(fold(seed_key(0), Stream.LENGTH)[None], torch.arange(begin, end))
+    return (1 + below(keys, max_length, (1,))).flatten().tolist()

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import torch
 
+from ldru.config import LATER
 from ldru.errors import LdruError
-from ldru.tasks import Task
+from ldru.tasks import AnyTask
 
 Optimiser = Literal["amsgrad", "adam"]
 Precision = Literal["tf32", "float32", "float64"]
@@ -23,6 +24,7 @@ class TrainSpec:
         learning_rate: after the warm-up; by default what the paper gives for the task.
         batch_size: words per step.
         max_length: the longest training word; each batch has one length, uniform on 1..max_length.
+            A data set has the words it has.
         optimizer: AMSGrad as optax has it, or Adam.
         warmup: share of the steps over which the learning rate rises from 1e-8.
         l2: multiple of every parameter added to its gradient.
@@ -30,9 +32,12 @@ class TrainSpec:
         centralise: subtract from each matrix's gradient its mean over outputs.
         validate_every: steps between two validations.
         validation_words: words of a validation.
-        validation_length: their length.
+        validation_length: their length, where the task draws them.
         precision: tf32 is float32 with products in TF32 on a GPU, as the paper's; float32 and
             float64 are full everywhere.
+        weight_decay: share of every parameter, times the learning rate, taken off at each step; it
+            does not enter the gradient (as in AdamW).
+        associativity: weight of the associativity loss of the model's operator; 0 is none.
     """
 
     steps: int | None = None
@@ -48,6 +53,8 @@ class TrainSpec:
     validation_words: int = 1024
     validation_length: int = 500
     precision: Precision = "tf32"
+    weight_decay: float = field(default=0.0, metadata=LATER)
+    associativity: float = field(default=0.0, metadata=LATER)
 
     def _check(self) -> None:
         """Raise on values that no training can use."""
@@ -61,10 +68,11 @@ class TrainSpec:
             raise LdruError(f"learning_rate must be positive, got {self.learning_rate}")
         if not 0 <= self.warmup <= 1:
             raise LdruError(f"warmup is a share of the steps in [0, 1], got {self.warmup}")
-        if self.l2 < 0 or not self.clip > 0:
-            raise LdruError(
-                f"l2 must not be negative and clip must be positive, got {self.l2}, {self.clip}"
-            )
+        for name in ("l2", "weight_decay", "associativity"):
+            if not getattr(self, name) >= 0:
+                raise LdruError(f"{name} must not be negative, got {getattr(self, name)}")
+        if not self.clip > 0:
+            raise LdruError(f"clip must be positive, got {self.clip}")
         for name, known in (("optimizer", get_args(Optimiser)), ("precision", get_args(Precision))):
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
@@ -74,7 +82,7 @@ class TrainSpec:
         """The type of weights and activations."""
         return torch.float64 if self.precision == "float64" else torch.float32
 
-    def resolved(self, task: Task) -> "TrainSpec":
+    def resolved(self, task: AnyTask) -> "TrainSpec":
         """The same with the task's own values where none was given."""
         self._check()
         paper = task.recommended

@@ -1,7 +1,17 @@
 """Reduce the elements of a word in a balanced binary tree."""
 
+from ldru.tree.associativity import associativity_loss
 from ldru.tree.batched import Level, fill
 from ldru.tree.reduce import BACKENDS, check_lengths, tree_levels, tree_reduce
 from ldru.tree.reference import Finish
 
-__all__ = ["BACKENDS", "Finish", "Level", "check_lengths", "fill", "tree_levels", "tree_reduce"]
+__all__ = [
+    "BACKENDS",
+    "Finish",
+    "Level",
+    "associativity_loss",
+    "check_lengths",
+    "fill",
+    "tree_levels",
+    "tree_reduce",
+]

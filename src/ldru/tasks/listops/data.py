@@ -6,6 +6,7 @@ are passed over in training. A test set is named by depth, arguments and lengths
 Words of a set are all different; short test words may also be training words: there are not many.
 """
 
+import itertools
 import re
 from dataclasses import asdict, dataclass
 
@@ -73,7 +74,7 @@ def listops_task(name: str) -> DataTask | None:
         spec=TaskSpec(name=f"listops_{_short(count)}"),
         vocab_size=len(TOKENS),
         num_classes=10,
-        tests=tuple(sources)[2:],
+        tests=TEST_SETS,
         open_set=open_set,
         encode=encode,
         answer=_answer,
@@ -96,6 +97,16 @@ def set_name(max_depth: int, max_arguments: int, low: int, high: int) -> str:
     return f"{max_depth},{max_arguments} {low}-{high}"
 
 
+def _test_limits() -> list[tuple[int, int, int, int]]:
+    """Depth, arguments and lengths of every test set."""
+    limits = itertools.product((3, 5), (9, 14), BINS)
+    # Depth 3 with 9 arguments has longer lists, one in ten million; the paper leaves them out.
+    return [(d, a, low, high) for d, a, (low, high) in limits if (d, a) != (3, 9) or low <= 80]
+
+
+TEST_SETS = tuple(set_name(*limits) for limits in _test_limits())
+
+
 def _sources(count: int) -> dict[str, Source]:
     """Every set by name: training, validation, tests."""
     validation = Source(count=VALIDATION_WORDS, stream=1)
@@ -103,20 +114,15 @@ def _sources(count: int) -> dict[str, Source]:
         TRAIN: Source(count=count, stream=0, passed_over=VALIDATION_WORDS),
         VALIDATION: validation,
     }
-    for depth in (3, 5):
-        for arguments in (9, 14):
-            for low, high in BINS:
-                # Such lists do exist, one in ten million; the paper leaves them out.
-                if (depth, arguments) == (3, 9) and low > 80:
-                    continue
-                sources[set_name(depth, arguments, low, high)] = Source(
-                    max_depth=depth,
-                    max_arguments=arguments,
-                    low=low,
-                    high=high,
-                    count=TEST_WORDS,
-                    stream=len(sources),
-                )
+    for name, (depth, arguments, low, high) in zip(TEST_SETS, _test_limits(), strict=True):
+        sources[name] = Source(
+            max_depth=depth,
+            max_arguments=arguments,
+            low=low,
+            high=high,
+            count=TEST_WORDS,
+            stream=len(sources),
+        )
     return sources
 
 
