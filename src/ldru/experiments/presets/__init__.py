@@ -1,5 +1,8 @@
 """The paper's tables as data, each with the paper's own numbers beside it."""
 
-from ldru.experiments.presets.regular import TABLES
+from ldru.experiments.presets import listops, regular
+from ldru.experiments.table import Table
+
+TABLES: dict[str, Table] = {**regular.TABLES, **listops.TABLES}
 
 __all__ = ["TABLES"]

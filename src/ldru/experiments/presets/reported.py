@@ -71,6 +71,48 @@ def _settings(row: dict) -> dict:
     return {name: row[name] for name in ("optimizer", "learning_rate", "dropout")}
 
 
+def listops_cells(size: str) -> Cells:
+    """Means and deviations by test set and model, of one number of training words."""
+    return {
+        (f"{limits} {lengths}", model): Reported(mean=cell["mean"], std=cell["std"])
+        for limits, by_model in values("listops_full")[size.replace("m", "M")].items()
+        for model, by_lengths in by_model.items()
+        for lengths, cell in by_lengths.items()
+        if cell is not None
+    }
+
+
+def listops_summary_cells() -> Cells:
+    """Means by `mean` or `longest` with depth and arguments, and model."""
+    return _summary("listops_summary")
+
+
+def associativity_summary_cells() -> Cells:
+    """The same by the weight of the associativity loss, and the validation."""
+    return _summary("listops_assoc_summary")
+
+
+def associativity_cells() -> Cells:
+    """Accuracies by test set and the weight of the associativity loss."""
+    return {
+        (f"{limits} {lengths}", weight): Reported(mean=accuracy)
+        for limits, by_weight in values("listops_assoc_full").items()
+        for weight, by_lengths in by_weight.items()
+        for lengths, accuracy in by_lengths.items()
+        if accuracy is not None
+    }
+
+
+def _summary(name: str) -> Cells:
+    blocks = {"validation": "validation", "mean": "mean {}", "longest_bin": "longest {}"}
+    return {
+        (blocks[block].format(limits), label): Reported(mean=accuracy)
+        for block, by_limits in values(name).items()
+        for limits, by_label in by_limits.items()
+        for label, accuracy in by_label.items()
+    }
+
+
 def reported_seeds(seeds: list[float]) -> Reported:
     """A cell of which only the seeds are printed."""
     mean = sum(seeds) / len(seeds)
