@@ -364,3 +364,52 @@ def test_reproduce_says_what_is_wrong(capsys, tmp_path):
         code, _, err = call(capsys, "reproduce", *arguments, "--out", str(tmp_path / "out"))
         assert code == 2
         assert message in err
+
+
+def test_listops_from_training_to_predictions(capsys, tmp_path, small_listops):
+    tiny = ["--dim", "4", "--steps", "4", "--batch-size", "4", "--out", tmp_path / "runs"]
+    code, out, err = call(capsys, "train", "listops_40", *tiny, "--json")
+    assert code == 0, err
+    (result,) = json.loads(out)
+    assert len(result["accuracy"]) == 22
+    (folder,) = (tmp_path / "runs").glob("listops_40-ldru-seed0-*")
+    settings = json.loads((folder / "settings.json").read_text())
+    # What was not given is the paper's for ListOps.
+    assert settings["model"]["activation"] == "silu"
+    assert settings["model"]["dropout"] == 0.05
+    train = settings["train"]
+    assert (train["optimizer"], train["associativity"], train["learning_rate"], train["l2"]) == (
+        *("adam", 1.0, 2.5e-4),
+        0.0,
+    )
+    record = json.loads((folder / "record.json").read_text())
+    assert record["data"]
+    assert "do not hand out the levels" in record["backend"]
+
+    code, out, _ = call(capsys, "eval", folder, "--sets", "validation", "3,9 5-20")
+    assert code == 0
+    assert "validation" in out
+    code, _, err = call(capsys, "eval", folder, "--sets", "3,9")
+    assert code == 2
+    assert "unknown set of words of listops_40 '3,9'" in err
+
+    expression = "[MAX 2 9 [MIN 4 7 ] 0 ]"
+    code, out, _ = call(capsys, "predict", folder, expression, "[SM 9 9]", "--json")
+    assert [answer["expected"] for answer in json.loads(out)] == [9, 8]
+    code, out, err = call(capsys, "predict", folder, expression, "[MAX 2 9 [MUN 4 7 ] 0 ]")
+    assert code == 2
+    assert expression in out
+    assert "word 2: token 4, '[MUN', is none of" in err
+    assert "\n           ^^^^\n" in err
+
+
+def test_the_settings_of_listops_are_those_of_the_model(capsys, small_listops):
+    code, out, _ = call(capsys, "train", "listops_100k", "--model", "bbt_grc", "--help")
+    assert code == 0
+    assert "0.001" in out
+    code, _, err = call(capsys, "train", "--resume", "listops_40")
+    assert code == 2
+    assert "name the data set 'listops_40' right behind `train`" in err
+    code, _, err = call(capsys, "monoid", "listops_40")
+    assert code == 2
+    assert "no regular language" in err

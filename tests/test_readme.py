@@ -28,7 +28,7 @@ def known_models():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example_runs(name, known_models):
+def test_example_runs(name, known_models, small_listops):
     shorter = re.sub(r"steps=[\d_]+", "steps=4", EXAMPLES[name])
     exec(compile(shorter, name, "exec"), {"__name__": "example"})
 

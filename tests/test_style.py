@@ -1,6 +1,7 @@
 """Which way the code may import, and what is public."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,9 @@ model = ldru.LDRUSpec(dim=4)
 runs = ldru.train("parity_check", model=model, steps=3, settings=settings, out=sys.argv[1])
 assert ldru.Run.open(runs[0].folder).spec == runs[0].spec
 print(runs[0].evaluate([3, 4], words=4))
+settings = ldru.TrainSpec(batch_size=4, validation_words=4, associativity=1.0)
+(run,) = ldru.train("listops_50", model=model, steps=2, settings=settings).values()
+print(run.evaluate(["validation"]), run.predict(["[MAX 2 9 ]"]))
 try:
     ldru.task(regex="(01)*")
 except ldru.LdruError as problem:
@@ -93,7 +97,11 @@ except ldru.LdruError as problem:
 
 def test_training_and_evaluation_need_torch_and_numpy_alone(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", BLOCK, str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", BLOCK, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LDRU_DATA": str(tmp_path / "data")},
     )
     assert done.returncode == 0, done.stderr
     assert "automata-lib" in done.stdout

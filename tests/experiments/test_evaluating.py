@@ -1,5 +1,8 @@
 """Runs evaluated together against each alone."""
 
+import pytest
+import torch
+
 import ldru
 from ldru.experiments import evaluating
 from ldru.training.spec import TrainSpec
@@ -29,6 +32,40 @@ def test_together_and_alone_give_the_same_counts(monkeypatch):
     assert done == [3, 4] * 3
     assert shared == alone
     assert alone[0].by_length.keys() == {3, 4}
+
+
+def test_runs_of_a_data_set_give_the_same_counts_together_and_alone(monkeypatch, small_listops):
+    runs = trained("listops_40", [0, 1])
+    names = ["validation", "3,9 41-60", "5,14 5-20"]
+    alone = evaluating.evaluate_runs(runs, names)
+    monkeypatch.setattr(evaluating, "together", lambda runs: [[1, 0]])
+    done = []
+    shared = evaluating.evaluate_runs(runs, names, on_length=done.append)
+    assert shared == alone
+    assert done == names == list(alone[0].by_length)
+    for run, evaluation in zip(runs, alone, strict=True):
+        for name in names:
+            words, result = run.task.words(name), evaluation.by_length[name]
+            answers = [
+                int(run.model(torch.tensor(words[i].tolist())[None]).argmax())
+                for i in range(len(words))
+            ]
+            right = sum(a == b for a, b in zip(answers, words.labels.tolist(), strict=True))
+            assert (result.correct, result.words) == (right, len(words))
+    assert set(runs[0].evaluate()) == set(runs[0].task.tests)
+
+
+def test_lengths_and_test_sets_are_not_mixed_up(small_listops):
+    (run,) = trained("listops_40", [0])
+    with pytest.raises(ldru.LdruError, match=r"evaluated by test sets.*3,9 5-20.*got 41"):
+        run.evaluate([41])
+    with pytest.raises(ldru.LdruError, match=r"unknown set of words.*did you mean '3,9 41-60'"):
+        run.evaluate(["3,9 41-61"])
+    (other,) = trained("parity_check", [0])
+    with pytest.raises(ldru.LdruError, match="evaluated by lengths; got '3,9 5-20'"):
+        other.evaluate(["3,9 5-20"])
+    with pytest.raises(ldru.LdruError, match="no length was asked for"):
+        other.evaluate()
 
 
 def test_runs_of_one_architecture_share_a_group():

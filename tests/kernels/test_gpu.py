@@ -117,6 +117,29 @@ def test_every_model_steps_as_a_captured_graph(name):
     torch.testing.assert_close(weights(True), weights(False), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("associativity", [0.0, 1.0])
+def test_a_data_set_steps_as_a_captured_graph_and_as_on_a_cpu(associativity, small_listops):
+    def weights(device, *, is_captured):
+        settings = {"precision": "float64", "associativity": associativity, "weight_decay": 0.01}
+        some = [member(seed, "listops_500", **settings) for seed in (0, 1)]
+        fleet = Fleet(some, device=device)
+        step = CapturedSteps(fleet).step if is_captured else fleet.step
+        for begin in (0, 25):
+            for length in fleet.plan(begin, begin + 25):
+                assert torch.isfinite(step(length)).all()
+        return fleet.parameters.matrix.cpu()
+
+    captured = weights("cuda", is_captured=True)
+    assert torch.equal(captured, weights("cuda", is_captured=False))
+    torch.testing.assert_close(captured, weights("cpu", is_captured=False), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["ldru", "lstm", "transformer_alibi", "bbt_grc", "rir_grc"])
+def test_every_listops_model_steps_as_a_captured_graph(name, small_listops):
+    run = ldru.train("listops_500", model=name, steps=20, device="cuda")[0]
+    assert set(run.evaluate(["validation", "5,14 101-200"])) == {"validation", "5,14 101-200"}
+
+
 def test_a_gpu_trains_as_a_cpu_does_in_float64():
     def weights(device):
         fleet = Fleet([member(0, precision="float64")], device=device)

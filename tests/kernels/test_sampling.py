@@ -5,6 +5,7 @@ import torch
 
 import ldru
 from ldru.randomness import Stream
+from ldru.training.data_sampling import DataSampler
 from ldru.training.fused_sampling import FusedSampler
 from ldru.training.sampling import Sampler
 
@@ -45,3 +46,5 @@ def test_random_layers_get_the_same_keys():
     wants = plain.row_keys(step, num_layers=4, batch_size=300)
     assert torch.equal(fused.row_keys(step, num_layers=4, batch_size=300), wants)
     assert wants.unique(dim=2).shape == wants.shape
+    data = DataSampler([ldru.task("listops_40")] * 3, range(3), batch_size=4, device=DEVICE)
+    assert torch.equal(data.row_keys(step, num_layers=4, batch_size=300), wants)

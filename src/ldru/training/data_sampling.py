@@ -56,18 +56,20 @@ class Order:
 
     def pool(self, number: int) -> NDArray[np.int64]:
         """The words of a pool, batches in order of length: [POOL, batch]."""
-        size = POOL * self.batch_size
-        begin, end, count = number * size, (number + 1) * size, len(self.lengths)
-        epochs = range(begin // count, (end - 1) // count + 1)
-        stream = np.concatenate([self._epoch(epoch) for epoch in epochs])
-        rows = stream[begin - epochs[0] * count :][:size]
-        self._epochs = {epoch: self._epochs[epoch] for epoch in epochs[-1:]}
+        size, count = POOL * self.batch_size, len(self.lengths)
+        place, end = number * size, (number + 1) * size
+        parts = []
+        while place < end:
+            epoch, first = divmod(place, count)
+            parts.append(self._epoch(epoch)[first : first + end - place])
+            place += len(parts[-1])
+        rows = np.concatenate(parts)
         return rows[np.argsort(self.lengths[rows], kind="stable")].reshape(POOL, -1)
 
     def _epoch(self, epoch: int) -> NDArray[np.int64]:
-        """All words, shuffled."""
+        """All words, shuffled; the last one asked for is kept."""
         if epoch not in self._epochs:
-            self._epochs[epoch] = _shuffled(fold(self.key, epoch), len(self.lengths))
+            self._epochs = {epoch: _shuffled(fold(self.key, epoch), len(self.lengths))}
         return self._epochs[epoch]
 
 
@@ -85,6 +87,7 @@ class DataSampler(Draws):
         super().__init__(seeds, device=device)
         self.tasks, self.batch_size = list(tasks), batch_size
         self._order_keys = fold(seed_key(seeds), Stream.ORDER)
+        self._turn_key = fold(seed_key(0), Stream.ORDER)
         # A captured step reads the plan here, by its number.
         self._plan = torch.zeros(len(tasks), PLANNED, batch_size, dtype=torch.int64, device=device)
         self._validation: list[FleetBatch] | None = None
@@ -107,16 +110,15 @@ class DataSampler(Draws):
             raise LdruError(f"at most {PLANNED} steps are planned at once, got {end - begin}")
         planned, lengths = [], []
         for number in range(begin // POOL, (end - 1) // POOL + 1):
-            pools = [order.pool(number) for order in self._orders]
             steps = np.arange(max(begin, number * POOL), min(end, (number + 1) * POOL))
-            turns = _shuffled(fold(fold(seed_key(0), Stream.ORDER), number), POOL)[steps % POOL]
-            planned += [torch.from_numpy(np.stack([p[turn] for p in pools])) for turn in turns]
-            lengths += [
-                max(int(o.lengths[p[turn]].max()) for o, p in zip(self._orders, pools, strict=True))
-                for turn in turns
-            ]
-        firsts = torch.tensor([first for _, first in self._trained[1]])[:, None, None]
-        rows = (torch.stack(planned, dim=1) + firsts).to(self.device)
+            turns = _shuffled(fold(self._turn_key, number), POOL)[steps % POOL]
+            batches = [order.pool(number)[turns] for order in self._orders]
+            firsts = [own.first for own in self._trained[1]]
+            planned.append(np.stack([b + first for b, first in zip(batches, firsts, strict=True)]))
+            # A pool is in order of length, so the last word of a batch is its longest.
+            last = [o.lengths[b[:, -1]] for o, b in zip(self._orders, batches, strict=True)]
+            lengths += np.max(last, axis=0).tolist()
+        rows = torch.from_numpy(np.concatenate(planned, axis=1)).to(self.device)
         self._plan[:, torch.arange(begin, end, device=self.device) % PLANNED] = rows
         return [padded_length(length) for length in lengths]
 

@@ -21,7 +21,7 @@ from ldru.tasks.listops.expressions import END, FIRST_OPERATOR, OPERATORS, IntAr
 
 LIST_SHARE = 0.25
 SCALE_BITS = 40
-ROUND = 2**14
+ROUND = 2**12
 """Words drawn at once. It is part of what a seed draws."""
 
 
