@@ -13,7 +13,14 @@ from ldru.models.embedding import Embedding
 from ldru.models.spec import ModelSpec
 from ldru.models.words import check_sizes, check_words
 from ldru.operators import build_operator
-from ldru.tree import Finish, Level, associativity_loss, check_lengths, fill, tree_levels
+from ldru.tree import (
+    Finish,
+    Level,
+    check_lengths,
+    fill,
+    reduce_with_associativity,
+    tree_levels,
+)
 
 
 class ResidualBlock(nn.Module):
@@ -88,13 +95,12 @@ class LDRU(nn.Module):
             check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
             # Padding may hold anything, also what the block has no derivative at.
             x = self.leaf_block(x if lengths is None else fill(x, lengths))
-        if return_levels or return_associativity:
+        if return_levels:
             levels = list(tree_levels(self.operator, x, lengths, self.finish()))
-            root = levels[-1].nodes[:, 0]
-            if return_levels:
-                return root, levels
+            return levels[-1].nodes[:, 0], levels
+        if return_associativity:
             choose(self, x, needs_levels=True)  # raises where the kernels were asked for
-            return root, associativity_loss(self.operator, levels)
+            return reduce_with_associativity(self.operator, x, lengths, self.finish())
         return reduce(self, x, lengths)
 
     def finish(self) -> Finish:

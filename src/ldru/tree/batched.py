@@ -1,6 +1,6 @@
 """All words of a batch at once, level by level; padded words by masks, in static shapes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -38,15 +38,25 @@ def levels(
     combine: Combine, x: Tensor, lengths: Tensor | None = None, finish: Finish | None = None
 ) -> Iterator[Level]:
     """The leaves, then every level up to the root."""
-    climb: Callable[..., Level] = _climb if lengths is None else _climb_padded
-    level = Level(x, None) if lengths is None else Level(fill(x, lengths), lengths)
+    level = leaves(x, lengths)
     yield level
     while level.nodes.shape[1] > 1:
         level = climb(combine, finish, level)
         yield level
 
 
-def _climb(combine: Combine, finish: Finish | None, level: Level) -> Level:
+def leaves(x: Tensor, lengths: Tensor | None) -> Level:
+    """The lowest level."""
+    return Level(x, None) if lengths is None else Level(fill(x, lengths), lengths)
+
+
+def climb(combine: Combine, finish: Finish | None, level: Level) -> Level:
+    """One level up."""
+    one_up = _climb_equal if level.lengths is None else _climb_padded
+    return one_up(combine, finish, level)
+
+
+def _climb_equal(combine: Combine, finish: Finish | None, level: Level) -> Level:
     """One level up, all words of the same length."""
     x = level.nodes
     pairs = x.shape[1] // 2

@@ -36,7 +36,7 @@ def tree_reduce(
     combine: any callable [..., dim], [..., dim] -> [..., dim].
     backend: a name of `BACKENDS`, or "auto" for the first that can run this call.
     """
-    _check_words(x)
+    check_words(x)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     return _backend(backend, combine, x).reduce(combine, x, lengths, finish)
 
@@ -45,7 +45,7 @@ def tree_levels(
     combine: Combine, x: Tensor, lengths: Tensor | None = None, finish: Finish | None = None
 ) -> Iterator[Level]:
     """Every level of the same reduction, leaves first."""
-    _check_words(x)
+    check_words(x)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     return batched.levels(combine, x, lengths, finish)
 
@@ -76,7 +76,8 @@ def _has_values(tensor: Tensor) -> bool:
     return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
-def _check_words(x: Tensor) -> None:
+def check_words(x: Tensor) -> None:
+    """Raise unless words are [batch, length, dim], of at least one element."""
     if x.ndim != 3 or x.shape[1] == 0:
         raise LdruError(
             f"expected words [batch, length, dim] with a length of at least 1, got {list(x.shape)}"
