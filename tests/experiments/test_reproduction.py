@@ -18,6 +18,7 @@ from scipy import stats
 import ldru
 from ldru.experiments import reproduction, results
 from ldru.experiments.board import Board
+from ldru.experiments.defaults import LISTOPS
 from ldru.experiments.engines import make_engine
 from ldru.experiments.engines.submitit import SubmititEngine
 from ldru.experiments.packing import pack, unpack
@@ -26,7 +27,7 @@ from ldru.experiments.rendering import as_csv, as_latex, as_markdown, cell_resul
 from ldru.experiments.reproduction import Job, make_plan, work_on
 from ldru.experiments.results import Results, State
 from ldru.experiments.study_figures import STUDY_FIGURES
-from ldru.experiments.table import Column, Reported, Table
+from ldru.experiments.table import Column, Reported, Row, Table
 from ldru.models import LDRUSpec, RNNSpec
 from ldru.training.spec import TrainSpec
 
@@ -181,6 +182,39 @@ def test_working_through_a_plan_fills_the_table_and_nothing_is_done_twice(tmp_pa
     record = ldru.Run.open(run.folder).record
     assert set(record.evaluation.by_length) == {1, 2, 3, 4, 5, 6, 9}
     assert record.evaluation.by_length[5] == run.record.evaluation.by_length[5]
+
+
+def test_a_table_of_test_sets_is_filled_from_runs_on_a_data_set(tmp_path, small_listops):
+    train = replace(LISTOPS, steps=3, batch_size=4, learning_rate=1e-3, validation_words=8)
+    sets = ("3,9 5-20", "5,14 21-40")
+    rows = {
+        "both": Row(task="listops_40", parts=sets),
+        "long": Row(task="listops_40", parts=sets[1:]),
+        "validation": Row(task="listops_60", parts=("validation",)),
+    }
+    columns = {
+        name: Column(model=LDRUSpec(dim=4), train=replace(train, associativity=weight))
+        for name, weight in (("plain", 0.0), ("weak", 0.1), ("strong", 1.0))
+    }
+    table = small_table(
+        name="sets", tasks=tuple(rows), rows=rows, columns=columns, reference=None, reported={}
+    )
+    folder = Results(tmp_path)
+    plan = make_plan([table], folder)
+    assert plan.count(State.MISSING) == 12
+    assert [len(job.specs) for job in plan.jobs] == [4, 8]  # those without the loss apart
+    assert "4 runs of ldru on listops_40 and listops_60, 3 steps" in plan.jobs[0].title
+    work("local", plan.jobs)
+    assert not make_plan([table], folder).jobs
+    cells = cell_results(table, folder)
+    for label in columns:
+        for seed, spec in table.cell("both", label).items():
+            found = ldru.Run.open(folder.runs / spec.name).evaluate(sets)
+            assert cells["both", label].seeds[seed] == pytest.approx(50 * sum(found.values()))
+            assert cells["long", label].seeds[seed] == pytest.approx(100 * found[sets[1]])
+    text = as_markdown(table, cells)
+    assert "12 of 12 runs" in text
+    assert text.count("| long |") == 1
 
 
 def test_a_record_that_does_not_belong_is_left_alone(tmp_path):
