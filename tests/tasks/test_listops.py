@@ -253,3 +253,10 @@ def test_original_files_come_and_go(tmp_path):
     path.write_text("9 [MAX 2 9 ]\n")
     with pytest.raises(LdruError, match="line 1: expected a digit, a tab"):
         read_tsv(path)
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LDRU_DATA", str(tmp_path / "file"))
+    with pytest.raises(RunError, match="choose a folder you may write to"):
+        listops_task("listops_5").words("train")

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from ldru.models import ModelSpec, model_name, model_spec
-from ldru.tasks import AnyTask, DataTask
+from ldru.tasks import AnyTask
+from ldru.tasks.listops import listops_task
 from ldru.training.spec import TrainSpec
 
 REGULAR = TrainSpec()
@@ -27,13 +28,17 @@ LISTOPS_BY_MODEL = {
 def default_model(task: AnyTask, model: str | ModelSpec) -> ModelSpec:
     """A model by name with the paper's settings for a task, or as given."""
     spec = model_spec(model)
-    if not isinstance(task, DataTask) or not isinstance(model, str):
+    if not isinstance(model, str) or not _is_listops(task):
         return spec
     return getattr(type(spec), "listops", type(spec))()
 
 
 def default_training(task: AnyTask, model: ModelSpec) -> TrainSpec:
     """How the paper trains a model on a task."""
-    if not isinstance(task, DataTask):
+    if not _is_listops(task):
         return REGULAR
     return LISTOPS_BY_MODEL.get(model_name(model), LISTOPS)
+
+
+def _is_listops(task: AnyTask) -> bool:
+    return listops_task(task.name) is not None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ldru.config import Json
 from ldru.errors import unknown_name
+from ldru.files import check_writable
 from ldru.tasks.task import Recommended, TaskSpec
 from ldru.tasks.word_set import WordSet
 
@@ -59,6 +60,7 @@ def data_folder() -> Path:
 def kept(folder: Path, make: Callable[[], WordSet], *, about: dict[str, Json]) -> WordSet:
     """The words in a folder; the first who asks makes them, others wait."""
     if not folder.exists():
+        check_writable(folder.parent)
         with _locked(folder):
             if not folder.exists():
                 make().save(folder, about=about)
@@ -70,7 +72,6 @@ def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder that is not there yet; the system drops it with its process."""
     import fcntl  # no such locks on Windows
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
