@@ -12,6 +12,7 @@ from ldru.errors import LdruError
 from ldru.tasks import DataTask, TaskSpec, WordSet
 from ldru.tasks.listops import Generator, Grammar
 from ldru.tasks.padded import DeviceWords, batches_by_length, padded_length
+from ldru.training.checkpoint import Checkpoint
 from ldru.training.data_sampling import PLANNED, POOL, DataSampler
 from ldru.training.fleet import Fleet, Member
 from ldru.training.loop import train_fleet
@@ -209,6 +210,33 @@ def test_members_finish_and_others_go_on():
     step_many(alone, 0, 45)
     for name, weights in alone.weights(0).items():
         torch.testing.assert_close(finished[1][name], weights, rtol=0, atol=1e-8)
+
+
+class StoppedError(Exception):
+    """Stands in for a sudden end."""
+
+
+def test_a_stopped_training_goes_on_to_the_same_bits(tmp_path):
+    class Stopper:
+        def on_steps(self, step, losses):
+            if step == 50:
+                raise StoppedError
+
+        def on_log(self, entries):
+            pass
+
+    some = [member(make_task(100), seed, associativity=0.5) for seed in (0, 1)]
+    whole, resumed = {}, {}
+    train_fleet(some, on_finish=lambda who, weights, log: whole.update({who.name: weights}))
+    kept = {"checkpoint": Checkpoint(tmp_path / "kept"), "checkpoint_seconds": 0.0}
+    with pytest.raises(StoppedError):
+        train_fleet(some, on_finish=lambda *_: None, observers=[Stopper()], **kept)
+    assert 0 < kept["checkpoint"].load().step < 50
+    train_fleet(
+        some, on_finish=lambda who, weights, log: resumed.update({who.name: weights}), **kept
+    )
+    for name, weights in whole.items():
+        assert all(torch.equal(weights[key], resumed[name][key]) for key in weights)
 
 
 def test_data_sets_and_drawn_words_do_not_mix():
