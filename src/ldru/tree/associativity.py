@@ -25,23 +25,36 @@ def reduce_with_associativity(
     check_words(x)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     level = leaves(x, lengths)
-    total = count = x.new_zeros(len(x))
+    lefts: list[Tensor] = []
+    rights: list[Tensor] = []
+    counts: list[tuple[int, Tensor | None]] = []
     while (nodes := level.nodes).shape[1] > 1:
         pairs = combine(nodes[:, :-1], nodes[:, 1:])
         if nodes.shape[1] > 2:
-            left = combine(pairs[:, :-1], nodes[:, 2:])
-            right = combine(nodes[:, :-2], pairs[:, 1:])
-            mean, is_counted = _mean(_difference(left, right), level.lengths)
-            total, count = total + mean, count + is_counted
+            lefts += [pairs[:, :-1], nodes[:, :-2]]
+            rights += [nodes[:, 2:], pairs[:, 1:]]
+            counts.append((nodes.shape[1] - 2, level.lengths))
+        level = climb(_looked_up(pairs), finish, level)
+    total = number = x.new_zeros(len(x))
+    if counts:
+        # The triples of all levels at once: one large product where there would be many small ones.
+        both = combine(torch.cat(lefts, dim=1), torch.cat(rights, dim=1))
+        parts = iter(both.split([count for count, _ in counts for _ in range(2)], dim=1))
+        for _, own in counts:
+            mean, is_counted = _mean(_difference(next(parts), next(parts)), own)
+            total, number = total + mean, number + is_counted
+    return level.nodes[:, 0], total / number.clamp(min=1)
 
-        def known(left: Tensor, right: Tensor, pairs: Tensor = pairs) -> Tensor:
-            """What the operator makes of (1, 2), (3, 4), ...: every second pair is that."""
-            found = pairs[:, ::2]
-            is_whole = found.shape[1] == left.shape[1]  # else its last has no partner
-            return found if is_whole else torch.cat([found, left[:, -1:]], dim=1)
 
-        level = climb(known, finish, level)
-    return level.nodes[:, 0], total / count.clamp(min=1)
+def _looked_up(pairs: Tensor) -> Combine:
+    """What the operator makes of (1, 2), (3, 4), ...: every second of all pairs of neighbours."""
+
+    def combine(left: Tensor, right: Tensor) -> Tensor:
+        found = pairs[:, ::2]
+        is_whole = found.shape[1] == left.shape[1]  # else the last one has no partner
+        return found if is_whole else torch.cat([found, left[:, -1:]], dim=1)
+
+    return combine
 
 
 def _mean(losses: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | int]:
