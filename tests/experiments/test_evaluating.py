@@ -57,7 +57,7 @@ def test_runs_of_a_data_set_give_the_same_counts_together_and_alone(monkeypatch,
 
 def test_lengths_and_test_sets_are_not_mixed_up(small_listops):
     (run,) = trained("listops_40", [0])
-    with pytest.raises(ldru.LdruError, match=r"evaluated by test sets.*3,9 5-20.*got 41"):
+    with pytest.raises(ldru.LdruError, match=r"evaluated by sets of words.*3,9 5-20.*got 41"):
         run.evaluate([41])
     with pytest.raises(ldru.LdruError, match=r"unknown set of words.*did you mean '3,9 41-60'"):
         run.evaluate(["3,9 41-61"])

@@ -155,7 +155,9 @@ def check_parts(task: AnyTask, parts: Iterable[Part]) -> list[Part]:
     is_data = isinstance(task, DataTask)
     wrong = [part for part in chosen if isinstance(part, str) != is_data]
     if wrong:
-        wanted = f"test sets by name, such as {task.tests[0]!r}" if is_data else "lengths"  # type: ignore[union-attr]
+        wanted = "lengths"
+        if isinstance(task, DataTask):
+            wanted = f"sets of words, such as {', '.join(map(repr, task.tests[:2]))}"
         raise LdruError(f"{task.name!r} is evaluated by {wanted}; got {wrong[0]!r}")
     return chosen if is_data else sorted(chosen)
 

@@ -91,7 +91,7 @@ class WordSet:
             known = json.loads((folder / ABOUT).read_text())["checksum"]
             found = cls(**{p: np.load(folder / f"{p}.npy", mmap_mode="r") for p in PARTS})
         except (OSError, ValueError, KeyError) as problem:
-            raise RunError(f"cannot read the words in {str(folder)!r}: {problem!r}") from problem
+            raise RunError(f"cannot read the words in {str(folder)!r}: {problem}") from problem
         if found.checksum != known:
             raise RunError(
                 f"the words in {str(folder)!r} are not those that were written: their checksum is "
