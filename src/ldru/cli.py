@@ -546,7 +546,7 @@ class Extract:
         with counting(f"merging states of {run.spec.name}", total=len(self.tolerance)) as advance:
             found = ldru.extract(
                 run.model,
-                run.task,
+                run.language,
                 tolerances=self.tolerance,
                 limit=self.limit,
                 on_trial=advance,

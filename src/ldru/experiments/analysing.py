@@ -117,13 +117,13 @@ def analyse_associativity(
         raise LdruError(f"associativity is about words of at least three symbols, got {lengths}")
     model = _ldru(run)
     combine, finish = model.encoder.operator, model.encoder.block
-    classes = monoid(run.task.machine.minimal())
+    classes = monoid(run.language.machine.minimal())
     device = next(model.parameters()).device
     draws, numbers = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
     by_level, agreement = [], []
     triples: list[Associators] = []
     for length in lengths:
-        batch = run.task.sample(batch_size=words, length=length, split="test", generator=draws)
+        batch = run.language.sample(batch_size=words, length=length, split="test", generator=draws)
         tokens, labels = batch.tokens, batch.labels.to(device)
         length = tokens.shape[1]  # the nearest one that has words
         leaves = _leaves(model, tokens.to(device))
@@ -179,7 +179,7 @@ def analyse_embeddings(
     counts: numbers of clusters; by default some around the size of the monoid.
     """
     model = _ldru(run)
-    classes = monoid(run.task.machine.minimal())
+    classes = monoid(run.language.machine.minimal())
     words = all_words(run.task.vocab_size, max_length=max_length)
     device = next(model.parameters()).device
     tokens = [torch.from_numpy(part).to(device) for part in words]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ldru.evaluation import Part
 from ldru.experiments.observers import make_progress
 from ldru.experiments.reproduction import Job
 from ldru.training.checkpoint import LogEntry
@@ -95,7 +96,7 @@ class Watcher:
         shares = [entry.validation_accuracy for entry in entries.values()]
         self._accuracy = f"{min(shares):.1%} to {max(shares):.1%}"
 
-    def on_length(self, length: int) -> None:
+    def on_length(self, length: Part) -> None:
         self._lengths += 1
         total = max(self._lengths, len(self._job.lengths))
         self._board.show(

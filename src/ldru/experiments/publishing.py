@@ -9,7 +9,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from ldru.config import digest
+from ldru.config import digest, to_json
 from ldru.experiments.figures import save_figure
 from ldru.experiments.output import write_table
 from ldru.experiments.presets import TABLES
@@ -58,7 +58,7 @@ def chosen_run(task: str, results: Results) -> Run:
 
 def model_card(run: Run, results: Results) -> str:
     """What one should know of a shipped model before using it."""
-    task, spec, record = run.task, run.spec, run.record
+    task, spec, record = run.language, run.spec, run.record
     seeds = len(TABLES["central"].seeds)
     numbers = {
         name: cell_results(TABLES[name].restricted(tasks=[task.name], columns=["ldru"]), results)[
@@ -71,7 +71,7 @@ def model_card(run: Run, results: Results) -> str:
         f"{cell_text(cell)} |"
         for name, cell in numbers.items()
     ]
-    settings = json.dumps({"model": vars(spec.model), "train": vars(spec.train)}, indent=2)
+    settings = json.dumps({"model": to_json(spec.model), "train": to_json(spec.train)}, indent=2)
     return "\n".join(
         [
             f"# {task.name}",

@@ -23,7 +23,7 @@ from ldru.experiments.records import Record
 from ldru.experiments.shipped import SHIPPED, find_run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
-from ldru.tasks import AnyTask, DataTask, task_from_spec
+from ldru.tasks import AnyTask, DataTask, Task, task_from_spec
 from ldru.tasks.data_task import VALIDATION
 from ldru.tensors import load_tensors, save_tensors
 from ldru.training.checkpoint import LogEntry, log_lines
@@ -169,10 +169,20 @@ class Run:
             )
         ]
 
+    @property
+    def language(self) -> Task:
+        """The task, which must be a regular language."""
+        if isinstance(self.task, DataTask):
+            raise LdruError(
+                f"{self.spec.name} is trained on a data set, and no machine knows its answers; "
+                "give a run on a regular language"
+            )
+        return self.task
+
     @cached_property
     def exact(self) -> Extraction:
         """What an LDRU has learned, as an exact machine; see `ldru.extract`."""
-        return extract(self.model, self.task)
+        return extract(self.model, self.language)
 
 
 def trained_model(

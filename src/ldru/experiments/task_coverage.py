@@ -182,8 +182,10 @@ def _accuracies(task: Task, train_length: int, results: Results) -> dict[str, fl
     """The LDRU's mean accuracy on longer words, in percent: the paper's, and ours if it was run."""
     for table, label in (("training_length", f"ldru-{train_length}"), ("central", "ldru")):
         preset = TABLES[table]
-        is_there = label in preset.columns and task.name in preset.tasks
-        if is_there and preset.columns[label].train.max_length == train_length:
+        if label not in preset.columns or task.name not in preset.tasks:
+            continue
+        settings = preset.columns[label].train
+        if settings is not None and settings.max_length == train_length:
             part = preset.restricted(tasks=[task.name], columns=[label])
             (cell,) = cell_results(part, results).values()
             paper = cell.reported.mean if cell.reported else None

@@ -47,7 +47,7 @@ class VerdictRecord:
 def judge(run: Run) -> VerdictRecord:
     """Extract a run's algebra and keep what matters."""
     start = time.process_time()
-    found = extract(run.model, run.task)
+    found = extract(run.model, run.language)
     chosen = found.chosen
     return VerdictRecord(
         run=run.spec.name,
