@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu results analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-gpu results verdicts analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -36,6 +36,10 @@ test-gpu: install
 # The README's table and figure and the shipped models, from the records under results/.
 results: install
 	$(BIN)/python -m ldru.experiments.publishing
+
+# Exact machines of the runs under results/ that have no verdict yet; half an hour for all.
+verdicts: install
+	$(BIN)/python -m ldru.experiments.verdicts
 
 # What docs/analysis.md shows, for tasks; about five minutes.
 ANALYSIS := results/analysis

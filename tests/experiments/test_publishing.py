@@ -24,6 +24,7 @@ from ldru.experiments.rendering import cell_results
 from ldru.experiments.results import Results
 from ldru.experiments.run import PARTS
 from ldru.experiments.shipped import SHIPPED, checksum, find_run, shipped_names
+from ldru.experiments.verdicts import verdicts, verdicts_markdown
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Results(ROOT / "results")
@@ -41,13 +42,21 @@ def test_the_readmes_figure_was_drawn_from_these_records():
     assert drawn_from == figure_digest(shown("central", RESULTS), RESULTS), "run `make results`"
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "results" / "tables").iterdir()), ids=lambda path: path.name
-)
-def test_written_tables_say_what_the_records_say(path):
+WRITTEN = {path.name for path in (ROOT / "results/tables").iterdir()} - {"verdicts.md"}
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
+def test_written_tables_say_what_the_records_say(name):
+    path = ROOT / "results/tables" / name
     table = TABLES[path.stem]
     written = WRITERS[path.suffix[1:]](table, cell_results(table, RESULTS))
     assert path.read_text() == written, "run `make results`"
+
+
+def test_the_written_verdicts_are_those_that_were_kept():
+    kept = verdicts(TABLES["central"], RESULTS, label="ldru")
+    written = (ROOT / "results/tables/verdicts.md").read_text()
+    assert written == verdicts_markdown(kept), "run `make results`"
 
 
 def test_a_changed_record_makes_both_stale(tmp_path):

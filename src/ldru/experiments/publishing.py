@@ -20,6 +20,7 @@ from ldru.experiments.run import PARTS, Run
 from ldru.experiments.shipped import SUMS, checksum
 from ldru.experiments.study_figures import accuracy_figure
 from ldru.experiments.table import Table
+from ldru.experiments.verdicts import verdicts, verdicts_markdown
 from ldru.files import whole_folder, write_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -132,6 +133,8 @@ def publish(root: Path) -> None:
     for name in TABLES:
         if shown(name, results).columns:
             write_table(TABLES[name], results)
+    judged = verdicts(TABLES["central"], results, label="ldru")
+    write_text(results.folder / "tables" / "verdicts.md", verdicts_markdown(judged))
     ship(results, root / "src" / "ldru" / "shipped")
 
 

@@ -1,0 +1,42 @@
+"""Verdicts of the runs of a table, kept one by one."""
+
+from dataclasses import replace
+
+from ldru.experiments.board import Board
+from ldru.experiments.engines import make_engine
+from ldru.experiments.reproduction import make_plan
+from ldru.experiments.results import Results
+from ldru.experiments.verdicts import judge_missing, verdicts, verdicts_markdown
+from tests.experiments.test_reproduction import few_words, small_table  # noqa: F401
+
+
+def test_every_run_is_judged_once_and_what_differs_by_seed_is_listed(tmp_path, capsys):
+    table = small_table(tasks=("parity_check",)).restricted(columns=["ldru"])
+    folder = Results(tmp_path)
+    jobs = make_plan([table], folder).jobs
+    with Board(jobs) as board:
+        make_engine("local").run(jobs, board)
+    judge_missing(table, folder, label="ldru")
+    found = verdicts(table, folder, label="ldru")
+    records = found["parity_check"]
+    assert set(records) == {0, 1}
+    assert all(not r.is_correct and r.monoid == 2 for r in records.values())  # hardly trained
+    printed = capsys.readouterr().out
+    judge_missing(table, folder, label="ldru")
+    assert capsys.readouterr().out == ""
+    assert printed.count("parity_check-ldru-seed") == 2
+    solved = replace(
+        records[0],
+        is_correct=True,
+        states=3,
+        wrong_length=None,
+        network_wrong_length=8193,
+        seconds=2.4,
+    )
+    unclear = replace(
+        solved, states=None, is_correct=False, network_wrong_length=None, first_wrong_height=7
+    )
+    rows = verdicts_markdown({"parity_check": {0: solved, 1: unclear}}).splitlines()
+    assert rows[-1] == (
+        "| parity_check | 2 | 3, none | correct, no finite one | errs at 8,193, errs by 2^7 | 2 |"
+    )
