@@ -143,9 +143,14 @@ def save_figure(figure: "Figure", path: Path, *, note: str | None = None) -> Non
 
     note: kept in the file as its description (of a PNG).
     """
+    import matplotlib
+
     check_figure_path(path)
-    metadata = None if note is None else {"Description": note}
-    with whole_file(path) as temporary:
+    metadata: dict[str, str | None] = {"Date": None} if path.suffix == ".svg" else {}
+    if note is not None:
+        metadata["Description"] = note
+    # The same figure gives the same bytes: no date, no random names.
+    with whole_file(path) as temporary, matplotlib.rc_context({"svg.hashsalt": path.stem}):
         figure.savefig(temporary, format=path.suffix[1:], dpi=150, metadata=metadata)
 
 
