@@ -98,7 +98,7 @@ OPTIMIZERS = Table(
 LEAF_BLOCK = Table(
     name="leaf_block",
     caption="Mean accuracy over lengths 41 to 500 with one more residual block on the leaves.",
-    tasks=("dyck_6", "dyck_8", "dyck_12"),
+    tasks=tuple(TASKS),
     columns={
         "ldru": Column(model=LDRUSpec(), train=PROTOCOL),
         "leaf_block": Column(model=LDRUSpec(leaf_block=True), train=PROTOCOL),
