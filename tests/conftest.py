@@ -1,11 +1,13 @@
 """Settings of the whole test run."""
 
 import os
+from pathlib import Path
 
 import pytest
 import torch
 
 from ldru.tasks.listops import data as listops_data
+from tests.small_texts import write_texts
 
 # The tests are many and small, and run in one process per core: threads would only wait.
 torch.set_num_threads(1)
@@ -20,3 +22,21 @@ def small_listops(monkeypatch, tmp_path):
     monkeypatch.setenv("LDRU_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(listops_data, "VALIDATION_WORDS", 30)
     monkeypatch.setattr(listops_data, "TEST_WORDS", 20)
+
+
+@pytest.fixture
+def small_texts(monkeypatch, tmp_path):
+    """A folder with a vocabulary and a few texts as official files; an empty store beside it."""
+    monkeypatch.setenv("LDRU_DATA", str(tmp_path / "data"))
+    return write_texts(tmp_path / "texts")
+
+
+@pytest.fixture
+def real_texts(monkeypatch, tmp_path):
+    """The data folder with the real texts, where there is one; an empty store."""
+    beside = Path(__file__).parents[2] / "shared" / "data" / "text"
+    folder = Path(os.environ.get("LDRU_TEXTS") or beside)
+    if not folder.is_dir():
+        pytest.skip("no data folder of texts: set LDRU_TEXTS")
+    monkeypatch.setenv("LDRU_DATA", str(tmp_path / "data"))
+    return folder

@@ -1,4 +1,4 @@
-"""Evaluation: accuracy by length."""
+"""Evaluation: accuracy by length or test set, and metrics of test sets."""
 
 from ldru.evaluation.accuracy import (
     Evaluation,
@@ -9,8 +9,10 @@ from ldru.evaluation.accuracy import (
     evaluate,
     parse_lengths,
 )
+from ldru.evaluation.metrics import METRICS
 
 __all__ = [
+    "METRICS",
     "Evaluation",
     "LengthResult",
     "Part",

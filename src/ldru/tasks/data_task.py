@@ -1,10 +1,11 @@
 """A task that is a fixed data set: words to train on, to validate with, and sets of test words."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,13 @@ from ldru.tasks.word_set import WordSet
 TRAIN, VALIDATION = "train", "validation"
 
 
+class Encoded(NamedTuple):
+    """A text as tokens; is_cut: whether it was longer than the task takes."""
+
+    tokens: NDArray[np.int64]
+    is_cut: bool = False
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataTask:
     """Classify the words of a data set.
@@ -25,6 +33,9 @@ class DataTask:
     tests: the names of its test sets.
     open_set: "train", "validation" or the name of a test set -> its words.
     encode: text -> tokens, or an error that says what is wrong with it.
+    encode_all: the same for many texts, where that is faster or some may be cut.
+    labels: names of the classes, where they have any.
+    metrics: what its results are told by, of `ldru.evaluation.METRICS`.
     answer: tokens -> the right label; None where nobody knows.
     """
 
@@ -35,6 +46,9 @@ class DataTask:
     open_set: Callable[[str], WordSet]
     encode: Callable[[str], NDArray[np.int64]]
     answer: Callable[[NDArray[np.int64]], int | None] = lambda tokens: None
+    encode_all: Callable[[Sequence[str]], list[Encoded]] | None = None
+    labels: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ("accuracy",)
     recommended: Recommended = field(default_factory=Recommended)
     _opened: dict[str, WordSet] = field(default_factory=dict, init=False, repr=False)
 

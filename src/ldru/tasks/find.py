@@ -7,6 +7,7 @@ from ldru.tasks import regular
 from ldru.tasks.data_task import DataTask
 from ldru.tasks.listops import listops_task
 from ldru.tasks.task import Task, TaskSpec
+from ldru.tasks.text import text_task
 
 AnyTask = Task | DataTask
 
@@ -22,13 +23,13 @@ def task(
     """A task by name, or of a regular expression, a machine or a machine's JSON file.
 
     Named tasks draw words as the paper does; all others draw every class in equal shares, uniformly
-    over its words of the length asked for. `listops_100k` and the like are data sets.
+    over its words of the length asked for. `listops_100k`, `sst2` and the like are data sets.
 
     name: with `machine` or `path`, what to call the task.
     alphabet: of a regular expression, see `from_regex`.
     """
     if name is not None and regex is None and machine is None and path is None:
-        data = listops_task(name)
+        data = data_task(name)
         if data is not None:
             return data
     return regular.task(name, regex=regex, machine=machine, path=path, alphabet=alphabet)
@@ -36,4 +37,9 @@ def task(
 
 def task_from_spec(spec: TaskSpec) -> AnyTask:
     """The task that a run's settings describe."""
-    return listops_task(spec.name) or regular.task_from_spec(spec)
+    return data_task(spec.name) or regular.task_from_spec(spec)
+
+
+def data_task(name: str) -> DataTask | None:
+    """A data set by name; None for other names."""
+    return listops_task(name) or text_task(name)

@@ -28,11 +28,15 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Recommended:
-    """The training settings that the paper gives per task (dropout: of the LDRU)."""
+    """The training settings that the paper gives per task (dropout: of the LDRU).
+
+    batch_size: None where it is the same for a whole study.
+    """
 
     steps: int = 100_000
     learning_rate: float = 1e-3
     dropout: float = 0.1
+    batch_size: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

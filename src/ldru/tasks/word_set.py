@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +24,13 @@ class WordSet:
     tokens: of all words [tokens], in the smallest type that holds them.
     offsets: where each word begins and the last one ends [words + 1].
     labels: [words].
+    about: what is known of where the words come from; written beside them.
     """
 
     tokens: NDArray[np.unsignedinteger]
     offsets: NDArray[np.int64]
     labels: NDArray[np.unsignedinteger]
+    about: dict[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.labels):
@@ -42,15 +44,17 @@ class WordSet:
     @classmethod
     def of(
         cls,
-        words: Sequence[bytes] | Sequence[Sequence[int]],
+        words: Sequence[bytes] | Sequence[Sequence[int]] | Sequence[NDArray[np.int64]],
         labels: Sequence[int] | NDArray[np.integer],
     ) -> "WordSet":
         """A set of words that are given one by one."""
+        if not len(words):
+            raise LdruError("a set of words needs at least one word")
         lengths = np.array([len(word) for word in words], dtype=np.int64)
-        if words and isinstance(words[0], bytes):
+        if isinstance(words[0], bytes):
             tokens = np.frombuffer(b"".join(words), dtype=np.uint8)  # type: ignore[arg-type]
         else:
-            tokens = _smallest(np.array([token for word in words for token in word]))
+            tokens = _smallest(np.concatenate([np.asarray(w, dtype=np.int64) for w in words]))
         return cls(
             tokens=tokens,
             offsets=np.concatenate([[0], lengths.cumsum()]),
@@ -81,15 +85,17 @@ class WordSet:
         with whole_folder(folder) as parts:
             for part in PARTS:
                 np.save(parts / f"{part}.npy", getattr(self, part))
-            text = {**about, "words": len(self), "checksum": self.checksum}
+            text = {**self.about, **about, "words": len(self), "checksum": self.checksum}
             (parts / ABOUT).write_text(json.dumps(text, indent=1) + "\n")
 
     @classmethod
     def open(cls, folder: Path) -> "WordSet":
         """A set from its folder, memory-mapped; one that was changed is an error."""
         try:
-            known = json.loads((folder / ABOUT).read_text())["checksum"]
-            found = cls(**{p: np.load(folder / f"{p}.npy", mmap_mode="r") for p in PARTS})
+            about = json.loads((folder / ABOUT).read_text())
+            known = about["checksum"]
+            parts = {part: np.load(folder / f"{part}.npy", mmap_mode="r") for part in PARTS}
+            found = cls(**parts, about=about)
         except (OSError, ValueError, KeyError) as problem:
             raise RunError(f"cannot read the words in {str(folder)!r}: {problem}") from problem
         if found.checksum != known:

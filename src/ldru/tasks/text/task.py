@@ -1,0 +1,88 @@
+"""Data sets of texts as tasks."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ldru.errors import LdruError
+from ldru.tasks.data_task import VALIDATION, DataTask, Encoded
+from ldru.tasks.task import TaskSpec
+from ldru.tasks.text.sets import TEXT_SETS, TextSet
+from ldru.tasks.text.store import kept_vocabulary, open_words
+from ldru.tasks.text.wordpiece import VOCAB_SIZE, WordPiece
+from ldru.tasks.word_set import WordSet
+
+VALIDATION_TEXTS = 8192
+
+
+def text_task(name: str) -> DataTask | None:
+    """A data set of texts by name, `sst2` or `qnli_subset`; None for other names.
+
+    While training, models are validated on (a part of) the set that the paper reports; no model is
+    chosen by it.
+    """
+    if name not in TEXT_SETS:
+        return None
+    text_set = TEXT_SETS[name]
+
+    def open_set(part: str) -> WordSet:
+        if part == VALIDATION:
+            return _evenly(open_words(text_set, text_set.tests[0]), VALIDATION_TEXTS)
+        return open_words(text_set, part)
+
+    def encode_all(texts: Sequence[str]) -> list[Encoded]:
+        return encode(text_set, texts)
+
+    return DataTask(
+        spec=TaskSpec(name=name),
+        vocab_size=VOCAB_SIZE,
+        num_classes=len(text_set.labels),
+        tests=text_set.tests,
+        open_set=open_set,
+        encode=lambda text: encode_all([text])[0].tokens,
+        encode_all=encode_all,
+        labels=text_set.labels,
+        metrics=text_set.metrics,
+        recommended=text_set.recommended,
+    )
+
+
+def encode(text_set: TextSet, texts: Sequence[str]) -> list[Encoded]:
+    """Texts as tokens, with the store's vocabulary; the texts of a pair have a tab between them."""
+    split = [_split(text_set, text) for text in texts]
+    first = [parts[0] for parts in split]
+    second = [parts[1] for parts in split] if text_set.is_pair else None
+    path = kept_vocabulary()
+    if not path.exists():
+        raise LdruError(
+            f"there is no vocabulary {str(path)!r} to read texts with: run `ldru prepare "
+            f"{text_set.name} --data DIR`, or give bert-base-uncased's vocab.txt (--vocabulary)"
+        )
+    found = _wordpiece(path).tokenise(first, second, max_tokens=text_set.max_tokens)
+    tokens = np.split(found.tokens.astype(np.int64), found.lengths.cumsum()[:-1])
+    return list(map(Encoded, tokens, found.is_cut.tolist()))
+
+
+def _split(text_set: TextSet, text: str) -> list[str]:
+    parts = text.replace(text_set.removed, "").split("\t")
+    if len(parts) != 1 + text_set.is_pair:
+        wanted = "two texts with a tab between them" if text_set.is_pair else "a text without tabs"
+        raise LdruError(f"{text_set.name} takes {wanted}, got {text[:60]!r}")
+    if not all(part.strip() for part in parts):
+        raise LdruError(f"the text {text[:60]!r} is empty")
+    return [part.strip() for part in parts]
+
+
+@lru_cache(maxsize=1)
+def _wordpiece(path: Path) -> WordPiece:
+    return WordPiece(path)
+
+
+def _evenly(words: WordSet, most: int) -> WordSet:
+    """Up to so many words from all over a set, which may be sorted by label."""
+    if len(words) <= most:
+        return words
+    chosen = np.arange(most) * len(words) // most
+    return WordSet.of([words[int(index)].tolist() for index in chosen], words.labels[chosen])
