@@ -1,0 +1,155 @@
+"""Runs as models of transformers, with their tokeniser and a model card."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from ldru.errors import LdruError
+from ldru.evaluation import METRICS
+from ldru.experiments.run import Run
+from ldru.files import whole_folder
+from ldru.huggingface.models import LDRUConfig, LDRUForSequenceClassification
+from ldru.models import LDRUSpec
+from ldru.tasks import DataTask
+from ldru.tasks.text import TEXT_SETS, TextSet
+from ldru.tasks.text.store import kept_vocabulary
+from ldru.tasks.text.wordpiece import bert_tokeniser
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+def from_run(run: Run) -> LDRUForSequenceClassification:
+    """A run's model as one of transformers, with the same weights."""
+    spec = run.spec.model
+    if not isinstance(spec, LDRUSpec):
+        raise LdruError(f"an LDRU can be handed to transformers, {run.spec.name} is none")
+    task = run.task
+    names = task.labels if isinstance(task, DataTask) else ()
+    names = names or tuple(map(str, range(task.num_classes)))
+    config = LDRUConfig(
+        vocab_size=task.vocab_size,
+        **{name: getattr(spec, name) for name in ("dim", "operator", "dropout", "activation")},
+        leaf_block=spec.leaf_block,
+        associativity=run.spec.train.associativity,
+        id2label=dict(enumerate(names)),
+        label2id={name: number for number, name in enumerate(names)},
+        architectures=["LDRUForSequenceClassification"],
+    )
+    with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten
+        model = LDRUForSequenceClassification(config).to(run.spec.train.dtype)
+    weights = run.model.state_dict()
+    model.load_state_dict(
+        {name if name.startswith("head.") else f"ldru.{name}": w for name, w in weights.items()}
+    )
+    return model.eval()
+
+
+def export(run: Run, folder: str | Path) -> None:
+    """Write a run for transformers, with its tokeniser and a model card, to a new folder."""
+    if Path(folder).exists():
+        raise LdruError(f"{str(folder)!r} is already there and is not overwritten")
+    model = from_run(run)
+    with whole_folder(Path(folder)) as parts:
+        model.save_pretrained(parts)
+        if run.task.name in TEXT_SETS:
+            tokeniser(TEXT_SETS[run.task.name]).save_pretrained(parts)
+        (parts / "README.md").write_text(model_card(run, name=Path(folder).name))
+
+
+def tokeniser(text_set: TextSet) -> "PreTrainedTokenizerFast":
+    """The tokeniser of a data set, with the store's vocabulary, for transformers."""
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(
+        tokenizer_object=bert_tokeniser(kept_vocabulary()),
+        model_max_length=text_set.max_tokens,
+        model_input_names=["input_ids", "attention_mask"],
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+
+
+def model_card(run: Run, *, name: str) -> str:
+    """What one should know of an exported model before using it, from its record."""
+    task, spec, record = run.task, run.spec, run.record
+    is_text = task.name in TEXT_SETS
+    lines = [
+        "---",
+        "library_name: transformers",
+        *(["pipeline_tag: text-classification", "language: en"] if is_text else []),
+        "tags: [ldru]",
+        "---",
+        "",
+        f"# {name}",
+        "",
+        f"An LDRU ({sum(p.numel() for p in run.model.parameters()):,} parameters), trained from "
+        f"scratch on `{task.name}` for {record.final.step:,} steps, seed {spec.seed}.",
+    ]
+    if is_text:
+        lines += ["", *_about_texts(TEXT_SETS[task.name], cut=record.cut)]
+    lines += ["", "```python", "import ldru.huggingface", "from transformers import pipeline", ""]
+    if is_text:
+        example = '{"text": "...", "text_pair": "..."}' if TEXT_SETS[task.name].is_pair else '"..."'
+        lines += [
+            f'ask = pipeline("text-classification", model="{name}")',
+            f"print(ask({example}))",
+        ]
+    else:
+        lines += [
+            f'model = ldru.huggingface.LDRUForSequenceClassification.from_pretrained("{name}")'
+        ]
+    lines += ["```", "", *_results(run), ""]
+    lines += [
+        f"Run `{spec.name}`, weights of its last step; trained on {record.device} with PyTorch "
+        f"{record.versions['torch']}. Training words: checksum `{record.data}`.",
+        "",
+        "```json",
+        json.dumps(spec.to_json(), indent=2),
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _about_texts(text_set: TextSet, *, cut: int | None) -> list[str]:
+    lines = []
+    if text_set.subset_of:
+        lines.append(
+            f"**Trained on a SUBSET of {text_set.subset_of}**: its numbers are not comparable with "
+            f"any of the whole data set."
+        )
+    lines.append(
+        f"Texts are cut to {text_set.max_tokens} tokens of BERT base, uncased ({cut} of those in "
+        "training were). Classes: " + ", ".join(text_set.labels) + "."
+    )
+    if text_set.removed:
+        lines.append(f"It was trained on texts without the character {text_set.removed!r}.")
+    return lines
+
+
+def _results(run: Run) -> list[str]:
+    evaluation = run.record.evaluation
+    if evaluation is None:
+        return ["It was not evaluated."]
+    if not isinstance(run.task, DataTask):
+        return [
+            f"Mean accuracy over {len(evaluation.lengths)} lengths: "
+            f"{evaluation.mean_accuracy():.4f}."
+        ]
+    metrics = run.task.metrics
+    return [
+        "| set | texts | " + " | ".join(metrics) + " | majority share |",
+        "| --- | ---: |" + " ---: |" * len(metrics) + " ---: |",
+        *(
+            f"| {part} | {result.words:,} | "
+            + " | ".join(f"{METRICS[metric](result):.4f}" for metric in metrics)
+            + f" | {result.majority_share:.4f} |"
+            for part, result in evaluation.by_length.items()
+        ),
+    ]
