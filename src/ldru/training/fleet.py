@@ -20,6 +20,7 @@ from ldru.layers import Dropout, Keyed, drawn
 from ldru.randomness import Stream, fold, seed_key
 from ldru.tasks import AnyTask
 from ldru.training.data_sampling import make_draws
+from ldru.training.distributed import ALONE, Group
 from ldru.training.fused_optimizer import make_optimizer
 from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
@@ -64,10 +65,21 @@ class Member:
 
 
 class Fleet:
-    """Members with their parameters, ready to step."""
+    """Members with their parameters, ready to step.
 
-    def __init__(self, members: Sequence[Member], *, device: torch.device | str = "cpu") -> None:
+    group: the processes that share its batches.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        *,
+        device: torch.device | str = "cpu",
+        group: Group = ALONE,
+    ) -> None:
         _check_alike(members)
+        group.check(members[0].settings.batch_size)
+        self.group = group
         self.members = list(members)
         self.settings = members[0].settings
         self.device = torch.device(device)
@@ -112,14 +124,17 @@ class Fleet:
             gradients = torch.autograd.grad(
                 losses.sum(), list(self.parameters.views.values()), materialize_grads=True
             )
-        gradient = self.parameters.gradient(gradients)
+        gradient = self.group.mean(self.parameters.gradient(gradients))
         self.optimizer.update(self.parameters.matrix, gradient, self.step_number)
         self.step_number += 1
-        return losses.detach()
+        return self.group.mean(losses.detach())
 
     def draw(self, length: int) -> FleetBatch:
-        """The words of the next step."""
-        return self.sampler.training(self.step_number, length, self.settings)
+        """The words of the next step; of several processes, this one's share."""
+        batch = self.sampler.training(self.step_number, length, self.settings)
+        return FleetBatch(
+            *(None if part is None else self.group.share(part, dim=1) for part in batch)  # type: ignore[arg-type]
+        )
 
     def losses(self, batch: FleetBatch) -> Tensor:
         """Of every member in training mode: cross entropy, and associativity if asked [members]."""
@@ -157,7 +172,8 @@ class Fleet:
 
     def select(self, indices: Sequence[int]) -> "Fleet":
         """A fleet of some of the members, as they are now."""
-        fleet = Fleet([self.members[index] for index in indices], device=self.device)
+        members = [self.members[index] for index in indices]
+        fleet = Fleet(members, device=self.device, group=self.group)
         ours, theirs = self.parameters.layout, fleet.parameters.layout
         state = {
             # Without its largest member, a fleet needs less padding.
@@ -231,8 +247,9 @@ class Fleet:
         if not layers:
             return {}
         keys = self.sampler.row_keys(
-            self.step_number, num_layers=len(layers), batch_size=batch_size
+            self.step_number, num_layers=len(layers), batch_size=batch_size * self.group.size
         )
+        keys = self.group.share(keys, dim=2)
         named = {f"{name}.keys": rows for name, rows in zip(layers, keys, strict=True)}
         return {**named, **self._dropout_rates}
 

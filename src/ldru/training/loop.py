@@ -10,6 +10,7 @@ from torch import Tensor
 from ldru.errors import RunError
 from ldru.training.capture import CapturedSteps
 from ldru.training.checkpoint import Checkpoint, LogEntry, Saved
+from ldru.training.distributed import ALONE, Group
 from ldru.training.fleet import Fleet, Member
 
 REPORT_EVERY = 50
@@ -39,12 +40,14 @@ def train_fleet(
     checkpoint: Checkpoint | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     observers: Sequence[Observer] = (),
+    group: Group = ALONE,
 ) -> None:
     """Train every member to its own number of steps.
 
     on_finish: takes each member with its weights and log, as soon as it is done.
     checkpoint: where to keep the state. When there is one already, training goes on from it with
         the members that are in it, and leaves the others alone.
+    group: the processes that train this fleet together; the first one keeps the state.
     """
     trainer = Trainer(
         members,
@@ -52,6 +55,7 @@ def train_fleet(
         checkpoint=checkpoint,
         checkpoint_seconds=checkpoint_seconds,
         observers=observers,
+        group=group,
     )
     while trainer.hand_over(on_finish):
         trainer.train_to_next_stop()
@@ -68,21 +72,25 @@ class Trainer:
         checkpoint: Checkpoint | None,
         checkpoint_seconds: float,
         observers: Sequence[Observer],
+        group: Group,
     ) -> None:
-        self.checkpoint, self.checkpoint_seconds = checkpoint, checkpoint_seconds
+        self.checkpoint = checkpoint if group.is_first else None
+        self.checkpoint_seconds = checkpoint_seconds
         self.observers = observers
         self.logs: dict[str, list[LogEntry]] = {member.name: [] for member in members}
         saved = checkpoint.load() if checkpoint is not None and checkpoint.exists() else None
         self.step = saved.step if saved else 0
-        self.fleet = Fleet(_members_of(saved, members) if saved else members, device=device)
+        self.fleet = Fleet(
+            _members_of(saved, members) if saved else members, device=device, group=group
+        )
         self.loss_sum = torch.zeros(2, len(self.fleet.members), dtype=torch.float64)
         if saved:
             self.logs = saved.logs
             self.loss_sum = saved.tensors.pop("loss_sum")
             self.fleet.load_state(saved.tensors, saved.step)
-        if checkpoint is not None:
+        if self.checkpoint is not None:
             for name, log in self.logs.items():
-                checkpoint.write_log(name, log, is_new=True)
+                self.checkpoint.write_log(name, log, is_new=True)
         self.take_step = _stepper(self.fleet)
         self.saved_at = time.monotonic()
         self.logged_at = dict.fromkeys(self.logs, self.saved_at)
@@ -201,8 +209,9 @@ def _too_large(fleet: Fleet) -> str:
 
 
 def _stepper(fleet: Fleet) -> Callable[[int], Tensor]:
-    """What takes a fleet's steps: captured graphs on a GPU, the fleet itself elsewhere."""
-    return CapturedSteps(fleet).step if fleet.device.type == "cuda" else fleet.step
+    """What takes a fleet's steps: captured graphs on one GPU, the fleet itself elsewhere."""
+    is_captured = fleet.device.type == "cuda" and fleet.group.size == 1
+    return CapturedSteps(fleet).step if is_captured else fleet.step
 
 
 def _members_of(saved: Saved, members: Sequence[Member]) -> list[Member]:
