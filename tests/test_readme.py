@@ -28,7 +28,8 @@ def known_models():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example_runs(name, known_models, small_listops):
+def test_example_runs(name, known_models, small_listops, small_texts, monkeypatch):
+    monkeypatch.chdir(small_texts.parent)  # the examples read a folder `texts`
     shorter = re.sub(r"steps=[\d_]+", "steps=4", EXAMPLES[name])
     exec(compile(shorter, name, "exec"), {"__name__": "example"})
 

@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "evaluation": {"tasks"},
     "analysis": {"automata", "tree"},
     "experiments": {"automata", "models", "tasks", "training", "evaluation", "analysis"},
+    "huggingface": {"models", "tasks", "evaluation", "experiments"},
 }
 
 

@@ -14,7 +14,7 @@ from ldru.experiments.run import Run, load
 from ldru.experiments.training import train, train_many
 from ldru.models import LDRU, MODELS, LDRUClassifier, LDRUSpec, ModelSpec, build, register
 from ldru.operators import OPERATORS
-from ldru.tasks import TASKS, Batch, DataTask, Task, WordSet, listops, task
+from ldru.tasks import TASKS, Batch, DataTask, Task, WordSet, listops, task, text
 from ldru.training.spec import TrainSpec
 from ldru.tree import tree_levels, tree_reduce
 
@@ -47,6 +47,7 @@ __all__ = [
     "monoid",
     "register",
     "task",
+    "text",
     "train",
     "train_many",
     "tree_levels",

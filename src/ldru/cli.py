@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NoReturn
@@ -17,7 +17,7 @@ import ldru
 from ldru.analysis.extraction import TOLERANCES, Extraction, check_tolerances
 from ldru.config import Json, to_json
 from ldru.errors import LdruError, MissingExtraError, unknown_name
-from ldru.evaluation import Evaluation, LengthResult, Part, parse_lengths
+from ldru.evaluation import METRICS, Evaluation, LengthResult, Part, parse_lengths
 from ldru.experiments.analysing import (
     analyse_associativity,
     analyse_embeddings,
@@ -30,6 +30,7 @@ from ldru.experiments.analysis_figures import (
     heatmaps_figure,
 )
 from ldru.experiments.bench_models import bench_models
+from ldru.experiments.bench_text import bench_text
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
 from ldru.experiments.board import Board
 from ldru.experiments.defaults import default_model, default_training
@@ -46,6 +47,7 @@ from ldru.experiments.heatmaps import heatmaps
 from ldru.experiments.observers import ProgressBar, counting, make_trackers
 from ldru.experiments.output import write_table
 from ldru.experiments.packing import pack, unpack
+from ldru.experiments.predicting import predict_stream
 from ldru.experiments.presets import TABLES
 from ldru.experiments.records import evaluation_json
 from ldru.experiments.rendering import as_markdown, cell_results
@@ -59,7 +61,10 @@ from ldru.experiments.training import check_seed, find_device
 from ldru.files import write_text
 from ldru.models import MODELS, ModelSpec, model_spec
 from ldru.tasks import DataTask, Task
-from ldru.tasks.listops import listops_task
+from ldru.tasks.find import data_task
+from ldru.tasks.text import TEXT_SETS, prepare
+from ldru.tasks.text.store import keep_vocabulary
+from ldru.training.distributed import this_process
 from ldru.training.loop import CHECKPOINT_SECONDS
 from ldru.training.spec import TrainSpec
 
@@ -79,7 +84,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 LARGEST_PRINTED_MONOID = 30
-PREDICTED_TOKENS = 2**14
 LARGEST_PRINTED_CLASSES = 10
 
 
@@ -130,7 +134,8 @@ class Tasks:
         ]
         note = (
             "dyck_N and prefix_P_Q work for any N, P, Q; --regex and --machine for the rest.\n"
-            "listops_100k, listops_500k, listops_1m: ListOps with that many training words."
+            "listops_100k, listops_500k, listops_1m: ListOps with that many training words.\n"
+            f"{', '.join(TEXT_SETS)}: texts, see docs/text.md."
         )
         print_rows(rows, as_json=self.json, note=note)
 
@@ -168,11 +173,13 @@ class Train:
     """Train models on tasks, evaluate them by length and keep each as a run folder.
 
     Args:
-        tasks: names from `ldru tasks`; several train at once. A data set such as listops_1m comes
-            right behind `train`; it has settings of its own, and is evaluated on its test sets.
+        tasks: names from `ldru tasks`; several train at once. A data set such as sst2 comes right
+            behind `train`; it has settings of its own, and is evaluated on its test sets.
         regex: a regular expression instead of a name, e.g. '(01)*'.
         alphabet: the symbols of the regular expression, where it does not name them all.
         machine: a machine's JSON file instead of a name.
+        data: a folder of texts, to be tokenised unless that was done (see `ldru prepare`).
+        vocabulary: its vocab.txt, where it has none.
         model: a name from `ldru models`; its settings are options too.
         seeds: one model each.
         out: folder for the run folders.
@@ -190,6 +197,8 @@ class Train:
     regex: str | None = None
     alphabet: str | None = None
     machine: Path | None = None
+    data: str | None = None
+    vocabulary: Path | None = None
     model: str = "ldru"
     seeds: tuple[int, ...] = (0,)
     out: Path = Path("runs")
@@ -215,7 +224,11 @@ class Train:
         data = [task for task in tasks if isinstance(task, DataTask)]
         if bool(data) != self.is_data:
             raise LdruError(f"name the data set {data[0].name!r} right behind `train`")
-        trackers = make_trackers(self.track, folder=self.out)
+        if self.data is not None:
+            for task in tasks:
+                prepare(task.name, data=self.data, vocabulary=self.vocabulary)
+        is_first = this_process().is_first
+        trackers = make_trackers(self.track if is_first else (), folder=self.out)
         steps = max(self.train.resolved(task).steps or 0 for task in tasks)
         with ProgressBar(steps=steps) as bar:
             runs = ldru.train_many(
@@ -228,8 +241,10 @@ class Train:
                 init_from=self.init_from,
                 device=self.device,
                 checkpoint_seconds=self.checkpoint_seconds,
-                observers=[bar, *trackers],
+                observers=[bar, *trackers] if is_first else (),
             )
+        if not is_first:  # of several processes one evaluates
+            return
         results: list[Json] = []
         trained = [run for by_seed in runs.values() for run in by_seed.values()]
         parts = data[0].tests if data else lengths
@@ -290,29 +305,90 @@ class Predict:
 
     Args:
         run: a run folder, or the name of a shipped model such as parity_check.
-        words: words in the task's alphabet, or expressions such as '[MAX 2 9 [MIN 4 7 ] 0 ]';
-            without any, lines of standard input are read.
+        words: words in the task's alphabet, or expressions such as '[MAX 2 9 [MIN 4 7 ] 0 ]', or
+            texts (a pair with a tab between); without any, lines of standard input are read.
+        file: lines of this file instead.
+        vocabulary: the vocab.txt that texts are read with, where the store has none yet.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
 
     run: Positional[Path]
     words: Positional[tuple[str, ...]] = ()
+    file: Path | None = None
+    vocabulary: Path | None = None
     device: str | None = None
     json: bool = False
 
     def __call__(self) -> None:
+        if self.words and self.file is not None:
+            raise LdruError("give words or a --file of them, not both")
+        if self.vocabulary is not None:
+            keep_vocabulary(self.vocabulary)
         run = open_run(self.run, device=self.device)
-        words = self.words or (line.rstrip("\r\n") for line in sys.stdin)
-        predictions = (p for part in parts(run, words) for p in run.predict(part))
+        found = predict_stream(run, self.words or lines(self.file))
         if self.json:
-            print(json.dumps([dataclasses.asdict(prediction) for prediction in predictions]))
+            print(json.dumps([dataclasses.asdict(prediction) for prediction in found]))
             return
-        for number, p in enumerate(predictions):
-            if number == 0:
-                print("word\tlabel\tprobability\texpected")
-            expected = "-" if p.expected is None else p.expected
-            print(f"{p.word}\t{p.label}\t{p.probability:.4f}\t{expected}")
+        cut = 0
+        for number, p in enumerate(found):
+            cut += p.is_cut
+            if p.name is not None:
+                head, row = "label\tprobability\ttext", f"{p.name}\t{p.probability:.4f}\t{p.word}"
+            else:
+                expected = "-" if p.expected is None else p.expected
+                head = "word\tlabel\tprobability\texpected"
+                row = f"{p.word}\t{p.label}\t{p.probability:.4f}\t{expected}"
+            print(row if number else f"{head}\n{row}")
+        if cut:
+            say(f"{cut} texts were longer than the model takes, and cut")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """Write a run of an LDRU for Hugging Face's transformers, with tokeniser and model card.
+
+    Args:
+        run: a run folder.
+        folder: a new folder.
+        json: print JSON.
+    """
+
+    run: Positional[Path]
+    folder: Positional[Path]
+    json: bool = False
+
+    def __call__(self) -> None:
+        from ldru import huggingface  # needs an extra
+
+        huggingface.export(Run.open(self.run), self.folder)
+        print(json.dumps({"folder": str(self.folder)}) if self.json else f"model: {self.folder}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepare:
+    """Tokenise data sets of texts, once, into the store in $LDRU_DATA (by default ~/.cache/ldru).
+
+    Args:
+        names: sst2, cola, mrpc, qqp, mnli, qnli, ag_news, dbpedia, or with _subset behind the last
+            five names.
+        data: a folder of Parquet files or of the official ones, or hub for the Hugging Face hub.
+        vocabulary: a vocab.txt of bert-base-uncased; by default bert_vocab/vocab.txt in the folder.
+        json: print JSON.
+    """
+
+    names: Positional[tuple[str, ...]]
+    data: str
+    vocabulary: Path | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        done = [
+            dataclasses.asdict(part)
+            for name in self.names
+            for part in prepare(name, data=self.data, vocabulary=self.vocabulary)
+        ]
+        print_rows(done, as_json=self.json)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -568,8 +644,8 @@ class Bench:
     """Time things side by side; every ratio comes from one run.
 
     Args:
-        name: fleet (training steps of many LDRUs), scaling (one model by length) or models (a step
-            and a test word of every architecture).
+        name: fleet (training steps of many LDRUs), scaling (one model by length), models (a step
+            and a test word of every architecture) or text (a step on texts beside a plain loop).
         out: folder for the numbers and the figure; numbers already there are not overwritten.
         device: cpu or cuda; by default a GPU where there is one.
         quick: few and small cases, to see that it works.
@@ -587,6 +663,7 @@ class Bench:
             "fleet": bench_fleet,
             "scaling": bench_scaling,
             "models": bench_models,
+            "text": bench_text,
         }
         if self.name not in benches:
             raise unknown_name("benchmark", self.name, benches)
@@ -623,6 +700,7 @@ class Reproduce:
         plan: only say what would run.
         render: run nothing; write tables and figures from the records that are there.
         pack: gather the finished runs of these tables into a file.
+        records_only: leave the weights out of it; tables do not need them.
         unpack: merge the runs of such a file into the results folder.
         json: print JSON.
     """
@@ -639,10 +717,13 @@ class Reproduce:
     plan: bool = False
     render: bool = False
     pack: Path | None = None
+    records_only: bool = False
     unpack: Path | None = None
     json: bool = False
 
     def __call__(self) -> None:
+        if this_process().size > 1:
+            raise LdruError("several processes of torchrun share one `ldru train`; see --engine")
         results = Results(self.out)
         if self.unpack is not None:
             new, known = unpack(self.unpack, results)
@@ -658,7 +739,8 @@ class Reproduce:
         tables = [self._table(name) for name in self.names]
         if self.pack is not None:
             specs = dict.fromkeys(spec for table in tables for spec in table.runs())
-            say(f"{len(pack(results, specs, self.pack))} runs are in {self.pack}")
+            packed = pack(results, specs, self.pack, has_weights=not self.records_only)
+            say(f"{len(packed)} runs are in {self.pack}")
             return
         plan = make_plan(tables, results, fleet_size=self.fleet_size, device=self.device)
         for found in plan.found.values():
@@ -706,6 +788,7 @@ QUICK = {
     "fleet": {"members": (1, 2), "dim": 16, "batch_size": 8, "steps": 3},
     "scaling": {"sizes": ("small",), "lengths": (4, 8), "batch_size": 2, "passes": 2},
     "models": {"names": ("ldru", "rnn"), "batch_size": 4, "words": 4, "steps": 2},
+    "text": {"members": (1, 2), "cases": ((4, 8),), "dim": 8, "steps": 2},
 }
 
 COMMANDS = {
@@ -714,6 +797,8 @@ COMMANDS = {
     "train": Train,
     "eval": Eval,
     "predict": Predict,
+    "prepare": Prepare,
+    "export": Export,
     "monoid": MonoidOf,
     "analyse": Analyse,
     "extract": Extract,
@@ -835,10 +920,14 @@ def show_evaluation(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[
 
 def show_sets(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, Json]:
     """The same for the test sets of a data set."""
+    task = run.task
+    assert isinstance(task, DataTask)
+    more = [name for name in task.metrics if name != "accuracy"]
     if not as_json:
         table = [
             {
                 "test set": str(name),
+                **{metric: f"{METRICS[metric](result):.3f}" for metric in more},
                 "accuracy": f"{result.accuracy:.1%}",
                 "95 % interval": "{:.1%} to {:.1%}".format(*result.interval()),
                 "majority share": f"{result.majority_share:.1%}",
@@ -848,7 +937,11 @@ def show_sets(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, J
         ]
         print(f"{run.spec.name}: accuracy by test set")
         print_rows(table, as_json=False, note=f"run:  {run.folder}")
-    return shown(run, evaluation)
+    metrics: dict[str, Json] = {
+        str(name): {metric: METRICS[metric](result) for metric in task.metrics}
+        for name, result in evaluation.by_length.items()
+    }
+    return {**shown(run, evaluation), "metrics": metrics}
 
 
 def shown(run: Run, evaluation: Evaluation) -> dict[str, Json]:
@@ -956,22 +1049,16 @@ def show(content: "RenderableType") -> None:
     console.print(content)
 
 
-def parts(run: Run, words: Iterable[str]) -> Iterable[list[str]]:
-    """Words in lists that fit into memory when padded; a bad word ends them after the good ones."""
-    part: list[str] = []
-    longest = 0
-    for number, word in enumerate(words, start=1):
-        try:
-            length = len(run.encode(word))
-        except LdruError as problem:
-            yield part
-            raise LdruError(f"word {number}: {problem}") from problem
-        if part and max(longest, length) * (len(part) + 1) > PREDICTED_TOKENS:
-            yield part
-            part, longest = [], 0
-        part.append(word)
-        longest = max(longest, length)
-    yield part
+def lines(path: Path | None) -> Iterator[str]:
+    """Lines of a file, or of standard input."""
+    if path is None:
+        yield from (line.rstrip("\r\n") for line in sys.stdin)
+        return
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            yield from (line.rstrip("\r\n") for line in file)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise LdruError(f"cannot read {str(path)!r}: {problem}") from problem
 
 
 def _trained(run: Run) -> str:
@@ -1012,7 +1099,7 @@ def _train_command(arguments: list[str]) -> type[Train]:
         elif word.startswith("--model="):
             name = word.partition("=")[2]
     words = itertools.takewhile(lambda word: not word.startswith("-"), arguments[1:])
-    data = next((task for task in map(listops_task, words) if task is not None), None)
+    data = next((task for task in map(data_task, words) if task is not None), None)
     model: ModelSpec = model_spec(name) if data is None else default_model(data, name)
     fields: list[tuple] = [
         ("settings", Annotated[type(model), OmitArgPrefixes], field(default=model)),

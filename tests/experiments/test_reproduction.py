@@ -74,12 +74,14 @@ def few_words(monkeypatch):
 def test_presets_have_the_papers_numbers_beside_every_cell(name):
     table = TABLES[name]
     cells = {(task, label) for task in table.tasks for label in table.columns}
-    if name == "listops_sweep":
-        assert not table.reported  # the paper prints what it chose, no accuracies
+    if ("sweep" in name and name != "regular_gpt_sweep") or "subset" in name:
+        # The paper prints what it chose, no accuracies; subsets are not comparable.
+        assert not table.reported
     else:
-        # But for what the paper has not tried.
+        # But for what the paper has not tried, or not printed (GLUE's F1).
         ours = {"leaf_block", *(label for label in TABLES["l2"].columns if label != "0.0005")}
-        assert {label for _, label in cells - set(table.reported)} <= ours
+        holes = cells - set(table.reported)
+        assert all(label in ours or row in {"mrpc_f1", "qqp_f1"} for row, label in holes)
     tasks = {table.row(row).task for row in table.tasks}
     runs = table.runs()
     assert len(set(runs)) == len(runs) == len(tasks) * len(table.columns) * len(table.seeds)

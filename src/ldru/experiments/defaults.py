@@ -5,6 +5,7 @@ from dataclasses import replace
 from ldru.models import ModelSpec, model_name, model_spec
 from ldru.tasks import AnyTask
 from ldru.tasks.listops import listops_task
+from ldru.tasks.text import TEXT_SETS
 from ldru.training.spec import TrainSpec
 
 REGULAR = TrainSpec()
@@ -24,21 +25,37 @@ LISTOPS_BY_MODEL = {
     "rir_grc": _GRC,
 }
 
+TEXT = TrainSpec(
+    optimizer="adam", l2=0.0, centralise=False, weight_decay=1e-5, validation_words=8192
+)
+TEXT_ASSOCIATIVITY = 0.1  # of the LDRU
+
 
 def default_model(task: AnyTask, model: str | ModelSpec) -> ModelSpec:
     """A model by name with the paper's settings for a task, or as given."""
     spec = model_spec(model)
-    if not isinstance(model, str) or not _is_listops(task):
+    study = _study(task)
+    if not isinstance(model, str) or study is None:
         return spec
-    return getattr(type(spec), "listops", type(spec))()
+    return getattr(type(spec), study, type(spec))()
 
 
 def default_training(task: AnyTask, model: ModelSpec) -> TrainSpec:
     """How the paper trains a model on a task."""
-    if not _is_listops(task):
-        return REGULAR
-    return LISTOPS_BY_MODEL.get(model_name(model), LISTOPS)
+    study, name = _study(task), model_name(model)
+    if study == "listops":
+        return LISTOPS_BY_MODEL.get(name, LISTOPS)
+    if study == "text":
+        return replace(
+            TEXT,
+            batch_size=task.recommended.batch_size or TEXT.batch_size,
+            associativity=TEXT_ASSOCIATIVITY if name == "ldru" else 0.0,
+        )
+    return REGULAR
 
 
-def _is_listops(task: AnyTask) -> bool:
-    return listops_task(task.name) is not None
+def _study(task: AnyTask) -> str | None:
+    """Of which study of data sets a task is; a class of settings has a method of that name."""
+    if task.name in TEXT_SETS:
+        return "text"
+    return None if listops_task(task.name) is None else "listops"

@@ -12,6 +12,7 @@ from ldru.experiments.spec import RunSpec
 from ldru.randomness import Stream
 from ldru.tasks import DataTask, Task
 from ldru.tasks.padded import batches_by_length
+from ldru.tasks.text import TEXT_SETS
 from ldru.training.fleet import Fleet, Member
 from ldru.training.fused_sampling import make_sampler
 from ldru.training.spec import products_in
@@ -64,7 +65,12 @@ def _share_words(first: Run, second: Run) -> bool:
 
 
 def are_alike(first: RunSpec, second: RunSpec) -> bool:
-    """Whether two runs could be members of one fleet."""
+    """Whether two runs could be members of one fleet.
+
+    Data sets of texts have lengths of their own, and would be padded to the longest.
+    """
+    if first.task != second.task and first.task.name in TEXT_SETS:
+        return False
     ours, theirs = (
         replace(
             spec.train,

@@ -130,7 +130,25 @@ def models_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
     return figure
 
 
-BENCHMARK_FIGURES = {"fleet": fleet_figure, "scaling": scaling_figure, "models": models_figure}
+def text_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
+    """How many times faster a training step on texts is than a plain loop, per model."""
+    figure = new_figure(width=7, height=4)
+    axes = figure.subplots()
+    names = [f"{r['members']} x batch {r['batch_size']}, length {r['length']}" for r in rows]
+    axes.barh(names, [_number(row["ratio"]) for row in rows])
+    axes.axvline(1, color="black", lw=0.8)
+    axes.set(xlabel="plain PyTorch's time over ours, per model")
+    axes.grid(alpha=0.3, axis="x")
+    axes.invert_yaxis()
+    return figure
+
+
+BENCHMARK_FIGURES = {
+    "fleet": fleet_figure,
+    "scaling": scaling_figure,
+    "models": models_figure,
+    "text": text_figure,
+}
 
 
 def _number(value: Json) -> float:

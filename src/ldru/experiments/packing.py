@@ -1,18 +1,25 @@
 """Carry runs from one results folder to another in one file."""
 
+import json
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from ldru.errors import LdruError, RunError
+from ldru.experiments.records import Record
 from ldru.experiments.results import Results
-from ldru.experiments.run import PARTS, Run
+from ldru.experiments.run import PARTS, RECORD, SETTINGS, WEIGHTS, Run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_file, whole_folder
 
 
-def pack(results: Results, specs: Iterable[RunSpec], file: str | Path) -> list[str]:
-    """Gather the finished runs among these into a zip file: their names."""
+def pack(
+    results: Results, specs: Iterable[RunSpec], file: str | Path, *, has_weights: bool = True
+) -> list[str]:
+    """Gather the finished runs among these into a zip file: their names.
+
+    has_weights: False leaves the weights out; tables need the records alone.
+    """
     file = Path(file)
     if file.exists():
         raise LdruError(f"{str(file)!r} is already there and is not overwritten")
@@ -25,14 +32,15 @@ def pack(results: Results, specs: Iterable[RunSpec], file: str | Path) -> list[s
     ):
         for name in names:
             for part in PARTS:
-                archive.write(results.runs / name / part, f"{name}/{part}")
+                if has_weights or part != WEIGHTS:
+                    archive.write(results.runs / name / part, f"{name}/{part}")
     return names
 
 
 def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
     """Merge packed runs into a folder: names of the new ones, and of those already there.
 
-    A run that is already there stays as it is. Each new one appears whole, and is opened first.
+    A run that is already there stays as it is. Each new one appears whole, and is read first.
     """
     if not Path(file).is_file():
         raise LdruError(f"there is no file {str(file)!r} to unpack")
@@ -46,14 +54,31 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
                     continue
                 with whole_folder(results.runs / name) as folder:
                     for part in PARTS:
-                        (folder / part).write_bytes(archive.read(f"{name}/{part}"))
-                    run = Run.open(folder)
-                    if run.spec.name != name:
-                        raise RunError(f"{str(file)!r} holds {run.spec.name} under the name {name}")
+                        if part != WEIGHTS or f"{name}/{part}" in archive.namelist():
+                            (folder / part).write_bytes(archive.read(f"{name}/{part}"))
+                    spec = _read(folder)
+                    if spec.name != name:
+                        raise RunError(f"{str(file)!r} holds {spec.name} under the name {name}")
                 new.append(name)
     except (zipfile.BadZipFile, KeyError) as problem:
         raise RunError(f"{str(file)!r} is no file of packed runs: {problem}") from problem
     return new, known
+
+
+def _read(folder: Path) -> RunSpec:
+    """The settings of a run, whose other parts can be read too."""
+    if (folder / WEIGHTS).exists():
+        return Run.open(folder).spec
+    try:
+        settings, record = (json.loads((folder / part).read_text()) for part in (SETTINGS, RECORD))
+    except ValueError as problem:
+        raise RunError(
+            f"the settings or the record of a run cannot be read: {problem}"
+        ) from problem
+    spec = RunSpec.from_json(settings)
+    if Record.from_json(record).digest != spec.digest:
+        raise RunError(f"the settings and the record of {spec.name} are of different runs")
+    return spec
 
 
 def _run_names(archive: zipfile.ZipFile, file: str | Path) -> list[str]:

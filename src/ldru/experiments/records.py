@@ -12,6 +12,7 @@ import ldru
 from ldru.config import Json
 from ldru.errors import RunError
 from ldru.evaluation import Evaluation, LengthResult
+from ldru.tasks import WordSet
 from ldru.training.checkpoint import LogEntry
 
 
@@ -32,6 +33,7 @@ class Record:
     backend: what computed the reduction.
     evaluation: on the test words of seed 0; None until the run was evaluated.
     data: the checksum of the training words, where they are a data set.
+    cut: how many training texts were cut to the task's length, where there is one.
     """
 
     digest: str
@@ -44,6 +46,7 @@ class Record:
     commit: str | None
     evaluation: Evaluation | None = None
     data: str | None = None
+    cut: int | None = None
 
     def to_json(self) -> dict[str, Json]:
         """As JSON values; counts of words, from which every share can be computed again."""
@@ -104,18 +107,24 @@ def make_record(
     log: list[LogEntry],
     backend: str,
     device: torch.device | str,
-    data: str | None = None,
+    words: WordSet | None = None,
+    processes: int = 1,
 ) -> Record:
-    """The record of a run that has just finished."""
+    """The record of a run that has just finished.
+
+    words: what it was trained on, if a data set.
+    processes: how many trained it, on a device each.
+    """
     best = max(log, key=lambda entry: entry.validation_accuracy)
     device = torch.device(device)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return Record(
         digest=digest,
         final=Validation(step=log[-1].step, accuracy=log[-1].validation_accuracy),
         best=Validation(step=best.step, accuracy=best.validation_accuracy),
         seconds=sum(entry.seconds for entry in log),
         backend=backend,
-        device=torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        device=name if processes == 1 else f"{processes} x {name}",
         versions={
             "ldru": ldru.__version__,
             "python": platform.python_version(),
@@ -123,7 +132,8 @@ def make_record(
             "numpy": numpy.__version__,
         },
         commit=_commit(),
-        data=data,
+        data=None if words is None else words.checksum,
+        cut=None if words is None else words.about.get("cut"),  # type: ignore[arg-type]
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ldru.evaluation import METRICS
 from ldru.experiments.results import Results
 from ldru.experiments.table import Reported, Table
 
@@ -15,7 +16,7 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """A cell as it was run: accuracy by seed in percent, of the seeds that are there.
+    """A cell as it was run: accuracy, or another metric, by seed in percent.
 
     mark: "down" where the reference is significantly better, "up" where this one is.
     """
@@ -62,11 +63,13 @@ def cell_results(table: Table, results: Results) -> dict[tuple[str, str], CellRe
 
 def _accuracies(table: Table, task: str, label: str, results: Results) -> dict[int, float]:
     found = {}
-    parts = table.row(task).parts
+    row = table.row(task)
+    parts, metric = row.parts, METRICS[row.metric]
     for seed, spec in table.cell(task, label).items():
         evaluation = results.evaluation(spec, parts)
         if evaluation is not None:
-            found[seed] = 100 * evaluation.mean_accuracy(parts)
+            values = [metric(evaluation.by_length[part]) for part in parts]
+            found[seed] = 100 * sum(values) / len(values)
     return found
 
 
@@ -163,7 +166,8 @@ def cell_text(cell: CellResult) -> str:
 def _legend(table: Table, cells: Mapping[tuple[str, str], CellResult]) -> str:
     # Rows may show the same runs; one that has a hole in some row is not done.
     done = {(table.row(task).task, label): len(cell.seeds) for (task, label), cell in cells.items()}
-    text = f"Ours, and in brackets the paper's; {sum(done.values())} of {len(table.runs())} runs."
+    text = "Ours, and in brackets the paper's; " if table.reported else ""
+    text += f"{sum(done.values())} of {len(table.runs())} runs."
     if table.reference:
         text += f" ↓: {table.reference} is significantly better (p < 0.05), ↑: worse."
     return text

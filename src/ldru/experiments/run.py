@@ -23,11 +23,15 @@ from ldru.experiments.records import Record
 from ldru.experiments.shipped import SHIPPED, find_run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
-from ldru.tasks import AnyTask, DataTask, Task, task_from_spec
-from ldru.tasks.data_task import VALIDATION
+from ldru.tasks import AnyTask, DataTask, Task, WordSet, task_from_spec
+from ldru.tasks.data_task import VALIDATION, Encoded
+from ldru.tasks.padded import batches_by_length
 from ldru.tensors import load_tensors, save_tensors
 from ldru.training.checkpoint import LogEntry, log_lines
 from ldru.training.spec import products_in
+
+PREDICTED_TOKENS = {"cpu": 2**14, "cuda": 2**18}
+"""How many tokens are answered at once, padding included."""
 
 SETTINGS, RECORD, WEIGHTS, LOG = "settings.json", "record.json", "weights.safetensors", "log.jsonl"
 PARTS = (SETTINGS, RECORD, WEIGHTS, LOG)
@@ -35,12 +39,18 @@ PARTS = (SETTINGS, RECORD, WEIGHTS, LOG)
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """A model's answer to a word, and the right one (None where there is none)."""
+    """A model's answer to a word, and the right one (None where there is none).
+
+    name: of the label, where it has one.
+    is_cut: whether the word was longer than the model takes.
+    """
 
     word: str
     label: int
     probability: float
     expected: int | None
+    name: str | None = None
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,23 +159,30 @@ class Run:
             raise LdruError(f"the word {word!r} is empty; the model needs at least one symbol")
         return tokens
 
-    @torch.no_grad()
+    def encode_all(self, words: Sequence[str]) -> list[Encoded]:
+        """Many words as the task's tokens, faster where the task can."""
+        if isinstance(self.task, DataTask) and self.task.encode_all is not None:
+            return self.task.encode_all(words)
+        return [Encoded(self.encode(word)) for word in words]
+
     def predict(self, words: Sequence[str]) -> list[Prediction]:
         """The model's answer to each word, given as the task's text."""
         if not words:
             return []
-        encoded = [self.encode(word) for word in words]
-        device = next(self.model.parameters()).device
-        lengths = torch.tensor([len(tokens) for tokens in encoded], device=device)
-        padded = torch.zeros(len(words), int(lengths.max()), dtype=torch.int64, device=device)
-        for row, tokens in zip(padded, encoded, strict=True):
-            row[: len(tokens)] = torch.from_numpy(tokens)
-        shares, labels = self.model(padded, lengths).softmax(dim=-1).max(dim=-1)
-        expected = [self.task.answer(tokens) for tokens in encoded]
+        encoded = self.encode_all(words)
+        labels, shares = self._answers([tokens for tokens, _ in encoded])
+        names = self.task.labels if isinstance(self.task, DataTask) else ()
         return [
-            Prediction(word=word, label=label, probability=share, expected=known)
-            for word, label, share, known in zip(
-                words, labels.tolist(), shares.tolist(), expected, strict=True
+            Prediction(
+                word=word,
+                label=label,
+                probability=share,
+                expected=self.task.answer(tokens),
+                name=names[label] if names else None,
+                is_cut=is_cut,
+            )
+            for word, (tokens, is_cut), label, share in zip(
+                words, encoded, labels, shares, strict=True
             )
         ]
 
@@ -183,6 +200,17 @@ class Run:
     def exact(self) -> Extraction:
         """What an LDRU has learned, as an exact machine; see `ldru.extract`."""
         return extract(self.model, self.language)
+
+    @torch.no_grad()
+    def _answers(self, encoded: Sequence[NDArray[np.int64]]) -> tuple[list[int], list[float]]:
+        """Labels and their probabilities, computed in batches of like lengths."""
+        words = WordSet.of(encoded, np.zeros(len(encoded), dtype=np.uint8))
+        device = next(self.model.parameters()).device
+        batches = batches_by_length(words, tokens=PREDICTED_TOKENS[device.type], device=device)
+        scores = torch.cat([self.model(batch.tokens, batch.lengths) for batch in batches])
+        shares, labels = scores.softmax(dim=-1).cpu().max(dim=-1)
+        places = np.argsort(np.argsort(words.lengths, kind="stable"))  # short words came first
+        return labels[places].tolist(), shares[places].tolist()
 
 
 def trained_model(

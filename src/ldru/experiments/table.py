@@ -36,10 +36,14 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a row of cells shows: a task, and the lengths or test sets whose mean it is."""
+    """What a row of cells shows: a task, and the lengths or test sets whose mean it is.
+
+    metric: of `METRICS`, in hundredths.
+    """
 
     task: str
     parts: tuple[Part, ...]
+    metric: str = "accuracy"
 
 
 @dataclass(frozen=True, kw_only=True)

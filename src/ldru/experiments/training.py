@@ -20,6 +20,7 @@ from ldru.tasks import AnyTask, DataTask, task_from_spec
 from ldru.tasks import task as find_task
 from ldru.tasks.data_task import TRAIN
 from ldru.training.checkpoint import Checkpoint, LogEntry
+from ldru.training.distributed import joined, own_device, this_process
 from ldru.training.fleet import Member
 from ldru.training.loop import CHECKPOINT_SECONDS, Observer, train_fleet
 from ldru.training.spec import TrainSpec
@@ -127,8 +128,10 @@ def train_runs(
     """Train runs that could be members of one fleet; see `train_many`.
 
     source: the run that their `init_from` names.
+
+    Started by `torchrun`, all processes share every batch; the first one writes the run folders.
     """
-    where = find_device(device)
+    where, group = find_device(device), this_process()
     plan = {spec: task_from_spec(spec.task) for spec in specs}
     if not plan:
         raise LdruError("there is nothing to train: give at least one task and one seed")
@@ -158,13 +161,13 @@ def train_runs(
                 log=log,
                 backend=backend,
                 device=where,
-                data=member.task.words(TRAIN).checksum
-                if isinstance(member.task, DataTask)
-                else None,
+                processes=group.size,
+                words=member.task.words(TRAIN) if isinstance(member.task, DataTask) else None,
             ),
             log=log,
         )
-        done[spec] = run if out is None else run.saved(Path(out) / spec.name)
+        is_kept = out is not None and group.is_first
+        done[spec] = run.saved(Path(out or "") / spec.name) if is_kept else run
 
     def train_all(some: Sequence[RunSpec]) -> None:
         train_fleet(
@@ -174,15 +177,17 @@ def train_runs(
             checkpoint=checkpoint,
             checkpoint_seconds=checkpoint_seconds,
             observers=observers,
+            group=group,
         )
-        if checkpoint is not None:
+        if checkpoint is not None and group.is_first:
             checkpoint.remove()
 
-    if checkpoint is not None and checkpoint.exists():
-        train_all(list(plan))
-    missing = [spec for spec in plan if spec not in done]
-    if missing:
-        train_all(missing)
+    with joined(where):
+        if checkpoint is not None and checkpoint.exists():
+            train_all(list(plan))
+        missing = [spec for spec in plan if spec not in done]
+        if missing:
+            train_all(missing)
     return done
 
 
@@ -199,7 +204,7 @@ def check_seed(seed: object) -> int:
 def find_device(name: str | None) -> torch.device:
     """A device by name; None takes a GPU where there is one."""
     if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return own_device()
     try:
         device = torch.device(name)
     except RuntimeError as problem:

@@ -192,6 +192,11 @@ class LDRUSpec(ModelSpec):
         """The paper's settings for ListOps."""
         return cls(dim=256, dropout=0.05, activation="silu")
 
+    @classmethod
+    def text(cls) -> "LDRUSpec":
+        """The paper's settings for texts."""
+        return cls(dim=256, dropout=0.01, activation="silu")
+
     def build(self, *, vocab_size: int, num_classes: int) -> LDRUClassifier:
         return LDRUClassifier(
             vocab_size=vocab_size,

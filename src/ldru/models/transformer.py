@@ -242,6 +242,11 @@ class TransformerSpec(ModelSpec):
         """The paper's settings for ListOps; its total needs heads of 16, its table says 8."""
         return cls(dim=128)
 
+    @classmethod
+    def text(cls) -> Self:
+        """The paper's settings for texts."""
+        return cls(dim=128, dropout=0.1)
+
     def build(self, *, vocab_size: int, num_classes: int) -> TransformerClassifier:
         return TransformerClassifier(
             vocab_size=vocab_size,

@@ -103,6 +103,22 @@ def associativity_cells() -> Cells:
     }
 
 
+def text_cells() -> Cells:
+    """Means and deviations by task and model; Matthews' correlation in hundredths too.
+
+    The paper's F1 is the mean of both classes' (see docs/text.md).
+    """
+    rows = {"cola": "cola_matthews", "mrpc_f1": "mrpc_macro_f1", "qqp_f1": "qqp_macro_f1"}
+    scales = {"cola": 100}
+    return {
+        (rows.get(task, task), model): Reported(
+            mean=cell["mean"] * scales.get(task, 1), std=cell["std"] * scales.get(task, 1)
+        )
+        for task, row in values("nlp").items()
+        for model, cell in row.items()
+    }
+
+
 def _summary(name: str) -> Cells:
     blocks = {"validation": "validation", "mean": "mean {}", "longest_bin": "longest {}"}
     return {
