@@ -1,10 +1,10 @@
 import pytest
 import torch
-from agreement import assert_agrees, scrambled
-from grc_cell import cell, gelu, layer_norm, linear
 
 from ldru.errors import LdruError
 from ldru.models.bbt_grc import BBTGRCClassifier, BBTGRCSpec
+from tests.models.agreement import assert_agrees, scrambled
+from tests.models.grc_cell import cell, gelu, layer_norm, linear
 
 DIM = 6
 

@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from agreement import assert_agrees, scrambled
 
 import ldru
 from ldru.models import gated_deltanet
@@ -12,6 +11,7 @@ from ldru.models.gated_deltanet import (
     GatedDeltaNetSpec,
     delta_rule,
 )
+from tests.models.agreement import assert_agrees, scrambled
 
 SMALL = 1e-6
 

@@ -2,10 +2,10 @@ import math
 
 import pytest
 import torch
-from agreement import assert_agrees, scrambled
 
 from ldru.errors import LdruError
 from ldru.models.regular_gpt import RegularGPTClassifier, RegularGPTSpec, align_right
+from tests.models.agreement import assert_agrees, scrambled
 
 DIM, HEADS = 8, 2
 

@@ -1,10 +1,10 @@
 import pytest
 import torch
-from agreement import assert_agrees, scrambled
-from grc_cell import cell, gelu, layer_norm, linear
 
 from ldru.errors import LdruError
 from ldru.models.rir_grc import RIRGRCClassifier, RIRGRCSpec
+from tests.models.agreement import assert_agrees, scrambled
+from tests.models.grc_cell import cell, gelu, layer_norm, linear
 
 DIM = 6
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
-from agreement import assert_agrees, scrambled
 
 import ldru
 from ldru.models.rnn import RNNClassifier, RNNSpec
+from tests.models.agreement import assert_agrees, scrambled
 
 
 def make():

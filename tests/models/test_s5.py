@@ -3,10 +3,10 @@ import math
 
 import pytest
 import torch
-from agreement import assert_agrees, scrambled
 
 import ldru
 from ldru.models.s5 import S5Classifier, S5Spec, StateSpace, hippo_eigenvalues, linear_scan
+from tests.models.agreement import assert_agrees, scrambled
 
 
 def make():

@@ -1,6 +1,5 @@
 import pytest
 import torch
-from agreement import assert_agrees, scrambled
 from torch.func import functional_call, vmap
 
 from ldru.errors import LdruError
@@ -13,6 +12,7 @@ from ldru.models.transformer import (
     TransformerSinusoidalSpec,
 )
 from ldru.randomness import bits, fold, seed_key
+from tests.models.agreement import assert_agrees, scrambled
 
 SPECS = {
     "nope": TransformerNopeSpec,
