@@ -62,7 +62,7 @@ def test_shares_are_a_partition():
 
 
 def test_reproducing_is_for_engines(capsys, monkeypatch):
-    monkeypatch.setattr("ldru.cli.this_process", lambda: Group(rank=0, size=2))
+    monkeypatch.setattr("ldru.cli.reproducing.this_process", lambda: Group(rank=0, size=2))
     with pytest.raises(SystemExit) as stop:
         main(["reproduce", "central", "--plan"])
     assert stop.value.code == 2

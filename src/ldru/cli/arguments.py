@@ -1,0 +1,62 @@
+"""What several commands take."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+import ldru
+from ldru.errors import LdruError
+from ldru.experiments.run import Run
+from ldru.experiments.training import find_device
+from ldru.tasks import DataTask, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """One language: a task's name, a regular expression or a machine file.
+
+    Args:
+        task: a name from `ldru tasks`.
+        regex: a regular expression instead, e.g. '(01)*'.
+        alphabet: the symbols of the regular expression, where it does not name them all.
+        machine: a machine's JSON file instead.
+    """
+
+    task: Positional[str | None] = None
+    regex: str | None = None
+    alphabet: str | None = None
+    machine: Path | None = None
+
+    def find(self) -> Task:
+        found = ldru.task(self.task, regex=self.regex, alphabet=self.alphabet, path=self.machine)
+        if isinstance(found, DataTask):
+            raise LdruError(f"{found.name!r} is a data set and no regular language")
+        return found
+
+
+def open_run(path: Path, *, device: str | None) -> Run:
+    """A run with its model on a device."""
+    run = Run.open(path)
+    run.model.to(find_device(device))
+    return run
+
+
+def check_words(words: int) -> None:
+    """Raise on a number of test words that cannot be drawn, before hours of training."""
+    if words < 1:
+        raise LdruError(f"--words must be at least 1, got {words}")
+
+
+def lines(path: Path | None) -> Iterator[str]:
+    """Lines of a file, or of standard input."""
+    if path is None:
+        yield from (line.rstrip("\r\n") for line in sys.stdin)
+        return
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            yield from (line.rstrip("\r\n") for line in file)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise LdruError(f"cannot read {str(path)!r}: {problem}") from problem

@@ -1,0 +1,192 @@
+"""`ldru eval`, and how evaluations are shown."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from ldru.cli.arguments import check_words, open_run
+from ldru.cli.printing import print_rows
+from ldru.config import Json
+from ldru.errors import LdruError
+from ldru.evaluation import METRICS, Evaluation, LengthResult, Part, parse_lengths
+from ldru.experiments.evaluating import evaluate_runs, together
+from ldru.experiments.figures import accuracy_figure, check_figure_path, save_figure
+from ldru.experiments.observers import counting
+from ldru.experiments.records import evaluation_json
+from ldru.experiments.run import Run
+from ldru.experiments.summary import summarise
+from ldru.experiments.training import check_seed
+from ldru.tasks import DataTask, Task
+
+LARGEST_PRINTED_CLASSES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eval:
+    """Evaluate a run by length, with a plot, or on the test sets of its data set.
+
+    Args:
+        run: a run folder, or the name of a shipped model such as parity_check.
+        lengths: e.g. 41:500, 10:100:5 or 40,80,160.
+        sets: names of test sets, e.g. '3,9 41-60' or validation; by default all tests.
+        words: test words per length.
+        seed: another seed draws other words.
+        plot: where to draw the curve; by default in the run folder (shipped: here).
+        device: cpu or cuda; by default a GPU where there is one.
+        json: print JSON.
+    """
+
+    run: Positional[Path]
+    lengths: str = "41:500"
+    sets: tuple[str, ...] = ()
+    words: int = 512
+    seed: int = 0
+    plot: Path | None = None
+    device: str | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        lengths: Sequence[Part] = parse_lengths(self.lengths)
+        check_words(self.words)
+        name = f"accuracy-{self.lengths.replace(':', '-').replace(',', '_')}.png"
+        check_figure_path(self.plot or Path(name))
+        run = open_run(self.run, device=self.device)
+        plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
+        if isinstance(run.task, DataTask):
+            lengths = self.sets or run.task.tests
+        elif self.sets:
+            raise LdruError(f"{run.task.name!r} has no test sets; give --lengths")
+        (evaluation,) = evaluated([run], lengths, words=self.words, seed=check_seed(self.seed))
+        result = show_evaluation(run, evaluation, as_json=self.json)
+        if self.json:
+            print(json.dumps(result))
+        draw(run, evaluation, plot, as_json=self.json)
+
+
+def evaluated(
+    runs: Sequence[Run], lengths: Sequence[Part], *, words: int, seed: int
+) -> list[Evaluation]:
+    """Evaluations with a progress bar on standard error, kept in the records for seed 0.
+
+    What a record holds already is not computed again.
+    """
+    known: list[dict[Part, LengthResult]] = [
+        run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
+        for run in runs
+    ]
+    missing: dict[tuple[Part, ...], list[int]] = {}
+    for index, results in enumerate(known):
+        lacks = tuple(
+            n
+            for n in lengths
+            if n not in results or (isinstance(n, int) and results[n].words != words)
+        )
+        missing.setdefault(lacks, []).append(index)
+    fresh: list[dict[Part, LengthResult]] = [{} for _ in runs]
+    for lacks, indices in missing.items():
+        if not lacks:
+            continue
+        some = [runs[index] for index in indices]
+        name = some[0].spec.name if len(some) == 1 else f"{len(some)} runs"
+        with counting(f"evaluating {name}", total=len(lacks) * len(together(some))) as advance:
+            found = evaluate_runs(some, lacks, words=words, seed=seed, on_length=advance)
+        for index, evaluation in zip(indices, found, strict=True):
+            fresh[index] = evaluation.by_length
+            if seed == 0:
+                runs[index].with_evaluation(evaluation)
+    return [
+        Evaluation(by_length={n: new[n] if n in new else old[n] for n in lengths})
+        for new, old in zip(fresh, known, strict=True)
+    ]
+
+
+def draw(run: Run, evaluation: Evaluation, plot: Path, *, as_json: bool) -> None:
+    """Draw an evaluation by length."""
+    if isinstance(run.task, DataTask):
+        return
+    curve = {run.spec.name: evaluation}
+    figure = accuracy_figure(curve, title=run.task.name, max_length=run.spec.train.max_length)
+    save_figure(figure, plot)
+    if not as_json:
+        print(f"plot: {plot}")
+
+
+def show_evaluation(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, Json]:
+    """Print an evaluation, or only hand it back for JSON."""
+    if isinstance(run.task, DataTask):
+        return show_sets(run, evaluation, as_json=as_json)
+    rows = summarise(evaluation, max_length=run.spec.train.max_length)
+    if not as_json:
+        table = [
+            {
+                "lengths": row.name,
+                "accuracy": f"{row.accuracy:.1%}",
+                "majority share": f"{row.majority_share:.1%}",
+                "worst": f"{row.worst_accuracy:.1%} at {row.worst_length}",
+            }
+            for row in rows
+        ]
+        print(f"{run.spec.name}: accuracy by length")
+        notes = [*class_notes(run.task, evaluation), f"run:  {run.folder or 'shipped'}"]
+        print_rows(table, as_json=False, note="\n".join(notes))
+    return {**shown(run, evaluation), "summary": [dataclasses.asdict(row) for row in rows]}
+
+
+def show_sets(run: Run, evaluation: Evaluation, *, as_json: bool) -> dict[str, Json]:
+    """The same for the test sets of a data set."""
+    task = run.task
+    assert isinstance(task, DataTask)
+    more = [name for name in task.metrics if name != "accuracy"]
+    if not as_json:
+        table = [
+            {
+                "test set": str(name),
+                **{metric: f"{METRICS[metric](result):.3f}" for metric in more},
+                "accuracy": f"{result.accuracy:.1%}",
+                "95 % interval": "{:.1%} to {:.1%}".format(*result.interval()),
+                "majority share": f"{result.majority_share:.1%}",
+                "words": result.words,
+            }
+            for name, result in evaluation.by_length.items()
+        ]
+        print(f"{run.spec.name}: accuracy by test set")
+        print_rows(table, as_json=False, note=f"run:  {run.folder}")
+    metrics: dict[str, Json] = {
+        str(name): {metric: METRICS[metric](result) for metric in task.metrics}
+        for name, result in evaluation.by_length.items()
+    }
+    return {**shown(run, evaluation), "metrics": metrics}
+
+
+def shown(run: Run, evaluation: Evaluation) -> dict[str, Json]:
+    """An evaluation for programs."""
+    return {
+        "run": run.spec.name,
+        "folder": None if run.folder is None else str(run.folder),
+        "accuracy": {str(length): value for length, value in evaluation.accuracy.items()},
+        "intervals": {str(n): list(r.interval()) for n, r in evaluation.by_length.items()},
+        "by_class": {str(k): v for k, v in evaluation.accuracy_by_class().items()},
+        "counts": evaluation_json(evaluation),
+    }
+
+
+def class_notes(task: Task, evaluation: Evaluation) -> list[str]:
+    """What a reader should know of the classes, a line each."""
+    notes = []
+    by_class = evaluation.accuracy_by_class()
+    if len(by_class) <= LARGEST_PRINTED_CLASSES:
+        shares = ", ".join(f"{label}: {share:.1%}" for label, share in by_class.items())
+        notes.append(f"accuracy by label, all lengths: {shares}")
+    lengths = [task.word_length(length) for length in evaluation.lengths]
+    moved = sum(drawn != asked for drawn, asked in zip(lengths, evaluation.lengths, strict=True))
+    if moved:
+        notes.append(f"{moved} of the {len(lengths)} lengths have no words: the nearest was taken")
+    for label in range(task.num_classes):
+        empty = sum(label in task.empty_classes(length) for length in lengths)
+        if empty:
+            notes.append(f"label {label} has no words at {empty} of the {len(lengths)} lengths")
+    return notes

@@ -1,0 +1,59 @@
+"""`ldru predict`."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from ldru.cli.arguments import lines, open_run
+from ldru.cli.printing import say
+from ldru.errors import LdruError
+from ldru.experiments.predicting import predict_stream
+from ldru.tasks.text.store import keep_vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Ask a run for the label of words, beside the right answer where it is known.
+
+    Args:
+        run: a run folder, or the name of a shipped model such as parity_check.
+        words: words in the task's alphabet, or expressions such as '[MAX 2 9 [MIN 4 7 ] 0 ]', or
+            texts (a pair with a tab between); without any, lines of standard input are read.
+        file: lines of this file instead.
+        vocabulary: the vocab.txt that texts are read with, where the store has none yet.
+        device: cpu or cuda; by default a GPU where there is one.
+        json: print JSON.
+    """
+
+    run: Positional[Path]
+    words: Positional[tuple[str, ...]] = ()
+    file: Path | None = None
+    vocabulary: Path | None = None
+    device: str | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        if self.words and self.file is not None:
+            raise LdruError("give words or a --file of them, not both")
+        if self.vocabulary is not None:
+            keep_vocabulary(self.vocabulary)
+        run = open_run(self.run, device=self.device)
+        found = predict_stream(run, self.words or lines(self.file))
+        if self.json:
+            print(json.dumps([dataclasses.asdict(prediction) for prediction in found]))
+            return
+        cut = 0
+        for number, p in enumerate(found):
+            cut += p.is_cut
+            if p.name is not None:
+                head, row = "label\tprobability\ttext", f"{p.name}\t{p.probability:.4f}\t{p.word}"
+            else:
+                expected = "-" if p.expected is None else p.expected
+                head = "word\tlabel\tprobability\texpected"
+                row = f"{p.word}\t{p.label}\t{p.probability:.4f}\t{expected}"
+            print(row if number else f"{head}\n{row}")
+        if cut:
+            say(f"{cut} texts were longer than the model takes, and cut")

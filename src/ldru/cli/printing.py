@@ -1,0 +1,62 @@
+"""What commands print: results on standard output, the rest on standard error."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from ldru.config import Json
+from ldru.experiments.figures import save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+
+def print_rows(rows: Sequence[dict], *, as_json: bool, note: str = "") -> None:
+    """Rows of the same keys as a table, or as JSON."""
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table(box=SIMPLE)
+    for name, value in rows[0].items():
+        table.add_column(name, justify="right" if isinstance(value, int | float) else "left")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    show(table)
+    if note:
+        print(note)
+
+
+def say(text: str) -> None:
+    """A line for people, on standard error."""
+    print(text, file=sys.stderr)
+
+
+def show(content: "RenderableType") -> None:
+    """Print with rich; wide enough not to fold when standard output is no terminal."""
+    # No emoji: lengths such as 60:100:4 would show one.
+    console = Console(width=None if sys.stdout.isatty() else 160, emoji=False)
+    console.print(content)
+
+
+def save_figures(figure: "Figure", paths: Iterable[Path]) -> None:
+    """Write a figure under every name."""
+    for path in paths:
+        save_figure(figure, path)
+
+
+def short(rows: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Rows with their fractions cut to four digits, for people."""
+    return [{k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,139 @@
+"""`ldru train`."""
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from tyro.conf import OmitArgPrefixes, Positional
+
+import ldru
+from ldru.cli.arguments import check_words
+from ldru.cli.evaluating import draw, evaluated, show_evaluation
+from ldru.config import Json
+from ldru.errors import LdruError
+from ldru.evaluation import Part, parse_lengths
+from ldru.experiments.defaults import default_model, default_training
+from ldru.experiments.observers import ProgressBar, make_trackers
+from ldru.models import ModelSpec, model_spec
+from ldru.tasks import DataTask
+from ldru.tasks.find import data_task
+from ldru.tasks.text import prepare
+from ldru.training.distributed import this_process
+from ldru.training.loop import CHECKPOINT_SECONDS
+from ldru.training.spec import TrainSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train models on tasks, evaluate them by length and keep each as a run folder.
+
+    Args:
+        tasks: names from `ldru tasks`; several train at once. A data set such as sst2 comes right
+            behind `train`; it has settings of its own, and is evaluated on its test sets.
+        regex: a regular expression instead of a name, e.g. '(01)*'.
+        alphabet: the symbols of the regular expression, where it does not name them all.
+        machine: a machine's JSON file instead of a name.
+        data: a folder of texts, to be tokenised unless that was done (see `ldru prepare`).
+        vocabulary: its vocab.txt, where it has none.
+        model: a name from `ldru models`; its settings are options too.
+        seeds: one model each.
+        out: folder for the run folders.
+        resume: keep finished runs and go on from the last checkpoint.
+        init_from: a run folder whose weights to start from.
+        lengths: lengths to evaluate, e.g. 41:500.
+        words: test words per length.
+        device: cpu or cuda; by default a GPU where there is one.
+        checkpoint_seconds: how much work a sudden end may cost.
+        track: tensorboard, wandb.
+        json: print JSON.
+    """
+
+    tasks: Positional[tuple[str, ...]] = ()
+    regex: str | None = None
+    alphabet: str | None = None
+    machine: Path | None = None
+    data: str | None = None
+    vocabulary: Path | None = None
+    model: str = "ldru"
+    seeds: tuple[int, ...] = (0,)
+    out: Path = Path("runs")
+    resume: bool = False
+    init_from: Path | None = None
+    lengths: str = "1:500"
+    words: int = 512
+    device: str | None = None
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+    track: tuple[str, ...] = ()
+    json: bool = False
+    train: OmitArgPrefixes[TrainSpec] = field(default_factory=TrainSpec)
+    is_data: ClassVar[bool] = False
+
+    def __call__(self) -> None:
+        lengths: Sequence[Part] = parse_lengths(self.lengths)
+        check_words(self.words)
+        tasks = [ldru.task(name) for name in self.tasks]
+        if self.regex is not None or self.machine is not None or self.alphabet is not None:
+            tasks.append(ldru.task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
+        if not tasks:
+            raise LdruError("name a task (see `ldru tasks`), or give --regex or --machine")
+        data = [task for task in tasks if isinstance(task, DataTask)]
+        if bool(data) != self.is_data:
+            raise LdruError(f"name the data set {data[0].name!r} right behind `train`")
+        if self.data is not None:
+            for task in tasks:
+                prepare(task.name, data=self.data, vocabulary=self.vocabulary)
+        is_first = this_process().is_first
+        trackers = make_trackers(self.track if is_first else (), folder=self.out)
+        steps = max(self.train.resolved(task).steps or 0 for task in tasks)
+        with ProgressBar(steps=steps) as bar:
+            runs = ldru.train_many(
+                tasks,
+                model=self.settings,  # type: ignore[attr-defined]
+                seeds=self.seeds,
+                settings=self.train,
+                out=self.out,
+                resume=self.resume,
+                init_from=self.init_from,
+                device=self.device,
+                checkpoint_seconds=self.checkpoint_seconds,
+                observers=[bar, *trackers] if is_first else (),
+            )
+        if not is_first:  # of several processes one evaluates
+            return
+        results: list[Json] = []
+        trained = [run for by_seed in runs.values() for run in by_seed.values()]
+        parts = data[0].tests if data else lengths
+        evaluations = evaluated(trained, parts, words=self.words, seed=0)
+        for run, evaluation in zip(trained, evaluations, strict=True):
+            assert run.folder is not None
+            results.append(show_evaluation(run, evaluation, as_json=self.json))
+            draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
+        if self.json:
+            print(json.dumps(results))
+
+
+def train_command(arguments: list[str]) -> type[Train]:
+    """The train command with the options of the model that the arguments name."""
+    name = "ldru"
+    for index, word in enumerate(arguments):
+        if word == "--model" and index + 1 < len(arguments):
+            name = arguments[index + 1]
+        elif word.startswith("--model="):
+            name = word.partition("=")[2]
+    words = itertools.takewhile(lambda word: not word.startswith("-"), arguments[1:])
+    data = next((task for task in map(data_task, words) if task is not None), None)
+    model: ModelSpec = model_spec(name) if data is None else default_model(data, name)
+    fields: list[tuple] = [
+        ("settings", Annotated[type(model), OmitArgPrefixes], field(default=model)),
+    ]
+    if data is not None:
+        usual = default_training(data, model)
+        fields.append(("train", OmitArgPrefixes[TrainSpec], field(default=usual)))
+    command = dataclasses.make_dataclass("Train", fields, bases=(Train,), frozen=True, kw_only=True)
+    command.__doc__ = Train.__doc__
+    command.is_data = data is not None  # type: ignore[attr-defined]
+    return command
