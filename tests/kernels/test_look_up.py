@@ -5,7 +5,7 @@ import torch
 from torch.func import functional_call, vmap
 from torch.nn import functional
 
-from ldru.models.embedding import Embedding, LookUp
+from ldru.models.embedding import Embedding, LookUp, can_fuse
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -18,7 +18,7 @@ def test_rows_and_their_gradient(vocabulary, dim):
     weights = torch.randn(3, vocabulary, dim, device=DEVICE, requires_grad=True)
     slopes = torch.randn(3, 7, 70, dim, device=DEVICE)
     layer = Embedding(vocabulary, dim).to(DEVICE)
-    assert layer._can_fuse()
+    assert can_fuse(layer.weight)
 
     got = vmap(lambda weight: functional_call(layer, {"weight": weight}, tokens))(weights)
     want = torch.stack([functional.embedding(tokens, weight) for weight in weights])

@@ -101,6 +101,23 @@ def test_law_of_padding(operator, leaf_block):
         torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(1, 3), (4, 9)])  # fewer tokens than symbols, and more
+def test_the_leaf_block_of_symbols_is_that_of_tokens(shape):
+    model = classifier(leaf_block=True).double()
+    assert shape[0] * shape[1] != model.vocab_size
+    tokens = torch.randint(model.vocab_size, shape, generator=torch.Generator().manual_seed(1))
+    lengths = torch.arange(shape[1] - shape[0] + 1, shape[1] + 1)
+    results = []
+    for scores in (
+        model(tokens, lengths),
+        model.head(model.encoder(model.embedding(tokens), lengths)),
+    ):
+        gradients = torch.autograd.grad(scores.square().sum(), list(model.parameters()))
+        results.append((scores, *gradients))
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
 def test_padding_never_reaches_the_leaf_block():
     encoder = ldru.LDRU(dim=4, leaf_block=True, dropout=0.0).double()
     x = torch.randn(3, 5, 4, dtype=torch.double)

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ldru.kernels import support
 from ldru.kernels.fused import merged
@@ -20,17 +21,24 @@ class Embedding(nn.Embedding):
         nn.init.normal_(self.weight, std=0.02)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        if not self._can_fuse():
-            return super().forward(tokens)
-        rows = LookUp.apply(self.weight[None], tokens.flatten()[None]).squeeze(0)
-        return rows.unflatten(0, tokens.shape)
+        return look_up(self.weight, tokens)
 
-    def _can_fuse(self) -> bool:
-        return (
-            self.num_embeddings <= SMALL_VOCABULARY
-            and support.why_not(self.weight.device, self.weight.dtype) is None
-            and not torch.compiler.is_compiling()  # it makes kernels of its own
-        )
+
+def look_up(rows: Tensor, tokens: Tensor) -> Tensor:
+    """Rows by number: [vocabulary, dim], [...] -> [..., dim]."""
+    if not can_fuse(rows):
+        return functional.embedding(tokens, rows)
+    found = LookUp.apply(rows[None], tokens.flatten()[None]).squeeze(0)
+    return found.unflatten(0, tokens.shape)
+
+
+def can_fuse(rows: Tensor) -> bool:
+    """Whether our kernels look these rows up."""
+    return (
+        len(rows) <= SMALL_VOCABULARY
+        and support.why_not(rows.device, rows.dtype) is None
+        and not torch.compiler.is_compiling()  # it makes kernels of its own
+    )
 
 
 class LookUp(torch.autograd.Function):
@@ -38,9 +46,9 @@ class LookUp(torch.autograd.Function):
 
     @staticmethod
     def forward(weight: Tensor, tokens: Tensor) -> Tensor:
-        from ldru.kernels.look_up import look_up
+        from ldru.kernels import look_up as kernels
 
-        return look_up(weight, tokens)
+        return kernels.look_up(weight, tokens)
 
     @staticmethod
     def setup_context(ctx, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # type: ignore[no-untyped-def]

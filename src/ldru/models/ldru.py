@@ -2,14 +2,15 @@
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
 from ldru.errors import LdruError
 from ldru.layers import Dropout, Linear, activation_named
-from ldru.models.backends import check_backend, choose, reduce
-from ldru.models.embedding import Embedding
+from ldru.models import backends
+from ldru.models.backends import check_backend, choose
+from ldru.models.embedding import Embedding, look_up
 from ldru.models.spec import ModelSpec
 from ldru.models.words import check_sizes, check_words
 from ldru.operators import build_operator
@@ -95,13 +96,26 @@ class LDRU(nn.Module):
             check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
             # Padding may hold anything, also what the block has no derivative at.
             x = self.leaf_block(x if lengths is None else fill(x, lengths))
+        return self.reduce(
+            x, lengths, return_levels=return_levels, return_associativity=return_associativity
+        )
+
+    def reduce(
+        self,
+        x: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        return_levels: bool = False,
+        return_associativity: bool = False,
+    ) -> Tensor | tuple[Tensor, list[Level]] | tuple[Tensor, Tensor]:
+        """The same from leaves that have been through the leaf block, where there is one."""
         if return_levels:
             levels = list(tree_levels(self.operator, x, lengths, self.finish()))
             return levels[-1].nodes[:, 0], levels
         if return_associativity:
             choose(self, x, needs_levels=True)  # raises where the kernels were asked for
             return reduce_with_associativity(self.operator, x, lengths, self.finish())
-        return reduce(self, x, lengths)
+        return backends.reduce(self, x, lengths)
 
     def finish(self) -> Finish:
         """What happens to the nodes of each level, one call a level."""
@@ -150,13 +164,18 @@ class LDRUClassifier(nn.Module):
 
         return_levels, return_associativity: see `LDRU`.
         """
-        x = self.embedding(check_words(tokens, lengths))
+        tokens = check_words(tokens, lengths)
+        found: Any
+        options = {"return_levels": return_levels, "return_associativity": return_associativity}
+        if self.encoder.leaf_block is not None and self.vocab_size <= tokens.numel():
+            # Equal tokens have equal leaves, so the block sees each symbol once.
+            found = self.encoder.reduce(look_up(self.leaves(), tokens), lengths, **options)
+        else:
+            found = self.encoder(self.embedding(tokens), lengths, **options)
         if return_levels or return_associativity:
-            root, more = self.encoder(
-                x, lengths, return_levels=return_levels, return_associativity=return_associativity
-            )
+            root, more = found
             return self.head(root), more
-        return self.head(self.encoder(x, lengths))
+        return self.head(found)
 
     def leaves(self) -> Tensor:
         """What the reduction starts from, for each token: [symbols, dim]."""
