@@ -126,7 +126,7 @@ def analyse_associativity(
         batch = run.language.sample(batch_size=words, length=length, split="test", generator=draws)
         tokens, labels = batch.tokens, batch.labels.to(device)
         length = tokens.shape[1]  # the nearest one that has words
-        leaves = _leaves(model, tokens.to(device))
+        leaves = model.leaves()[tokens.to(device)]
         bare, whole = (
             associators(
                 combine, leaves, tokens.numpy(), classes, finish=finish, with_block=with_block
@@ -206,12 +206,6 @@ def _ldru(run: Run) -> LDRUClassifier:
             "folder of an `ldru` run"
         )
     return run.model
-
-
-def _leaves(model: LDRUClassifier, tokens: Tensor) -> Tensor:
-    leaves = model.embedding(tokens)
-    block = model.encoder.leaf_block
-    return leaves if block is None else block(leaves)
 
 
 def _by_class(triples: Sequence[Associators], classes: Monoid) -> list[ClassAssociativity]:
