@@ -403,6 +403,12 @@ def test_listops_from_training_to_predictions(capsys, tmp_path, small_listops):
     assert "\n           ^^^^\n" in err
 
 
+def test_data_sets_with_other_settings_are_not_trained_by_one_command(capsys, small_listops):
+    code, _, err = call(capsys, "train", "listops_30", "sst2", "--steps", 2, "--dim", 4)
+    assert code == 2
+    assert "'listops_30' and 'sst2' have other settings or test sets" in err
+
+
 def test_the_settings_of_listops_are_those_of_the_model(capsys, small_listops):
     code, out, _ = call(capsys, "train", "listops_100k", "--model", "bbt_grc", "--help")
     assert code == 0

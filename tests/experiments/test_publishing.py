@@ -111,6 +111,12 @@ def test_what_is_not_as_it_was_shipped_is_refused(tmp_path, monkeypatch):
     (tmp_path / "tomita_4" / "weights.safetensors").write_bytes(weights)
     with pytest.raises(ldru.LdruError, match=r"weights.safetensors' is not the file .* shipped"):
         find_run("tomita_4")
+    (tmp_path / "tomita_4" / "weights.safetensors").unlink()
+    with pytest.raises(ldru.LdruError, match="missing; install"):
+        find_run("tomita_4")
+    (tmp_path / "SHA256SUMS").unlink()
+    with pytest.raises(ldru.LdruError, match="is not the file that was shipped"):
+        find_run("tomita_4")
     with pytest.raises(
         ldru.LdruError, match=r"no run folder 'tomita_9', nor .* shipped are tomita_4"
     ):

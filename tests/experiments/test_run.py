@@ -59,6 +59,8 @@ def test_the_record_keeps_the_evaluation(runs, tmp_path):
         5: 20,
         8: 20,
     }
+    run.with_evaluation(run.evaluation([9], words=10))  # opened before the others were added
+    assert set(Run.open(folder).record.evaluation.by_length) == {4, 5, 8, 9}
     record = json.loads((folder / "record.json").read_text())
     assert record["final"]["step"] == 20
     assert record["digest"] == run.spec.digest

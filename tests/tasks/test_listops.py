@@ -50,6 +50,11 @@ def literal_argument(tokens):
     return functions[first](arguments), rest[1:]
 
 
+def test_a_list_may_be_very_long():
+    assert evaluate(f"[MAX {'1 ' * 40_000}]") == 1
+    assert evaluate(f"[SM {'1 ' * 40_001}]") == 1
+
+
 @pytest.mark.parametrize(("depth", "arguments", "high"), [(3, 9, 40), (5, 14, 120)])
 def test_values_are_those_of_a_literal_evaluator_on_100k_words(depth, arguments, high):
     count = 90_000 if depth == 3 else 10_000

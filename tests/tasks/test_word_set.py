@@ -52,3 +52,11 @@ def test_what_cannot_be_words_is_an_error(tmp_path):
     (tmp_path / "half" / "labels.npy").unlink()
     with pytest.raises(RunError, match=r"labels\.npy"):
         WordSet.open(tmp_path / "half")
+
+
+@pytest.mark.parametrize("name", ["tokens.npy", "about.json"])
+def test_an_empty_file_in_the_store_is_said_with_the_way_out(name, tmp_path):
+    WordSet.of([[1, 2], [3]], [0, 1]).save(tmp_path / "words", about={})
+    (tmp_path / "words" / name).write_bytes(b"")
+    with pytest.raises(LdruError, match="remove the folder"):
+        WordSet.open(tmp_path / "words")

@@ -18,7 +18,7 @@ from ldru.errors import LdruError
 from ldru.evaluation import Part, parse_lengths
 from ldru.experiments.defaults import default_model, default_training
 from ldru.experiments.observers import ProgressBar, make_trackers
-from ldru.models import ModelSpec, model_spec
+from ldru.models import ModelSpec, model_name, model_spec
 from ldru.tasks import DataTask
 from ldru.tasks.find import data_task
 from ldru.tasks.text import prepare
@@ -83,6 +83,12 @@ class Train:
         data = [task for task in tasks if isinstance(task, DataTask)]
         if bool(data) != self.is_data:
             raise LdruError(f"name the data set {data[0].name!r} right behind `train`")
+        for other in data[1:]:
+            if _usual(other, self.settings) != _usual(data[0], self.settings):  # type: ignore[attr-defined]
+                raise LdruError(
+                    f"{data[0].name!r} and {other.name!r} have other settings or test sets: train "
+                    "each by a command of its own"
+                )
         if self.data is not None:
             for task in tasks:
                 prepare(task.name, data=self.data, vocabulary=self.vocabulary)
@@ -114,6 +120,12 @@ class Train:
             draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
         if self.json:
             print(json.dumps(results))
+
+
+def _usual(task: DataTask, model: ModelSpec) -> tuple[object, ...]:
+    """What data sets must share to be trained by one command."""
+    name = model_name(model)
+    return default_model(task, name), default_training(task, model), task.tests
 
 
 def train_command(arguments: list[str]) -> type[Train]:

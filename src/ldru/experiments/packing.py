@@ -10,7 +10,7 @@ from ldru.experiments.records import Record
 from ldru.experiments.results import Results
 from ldru.experiments.run import PARTS, RECORD, SETTINGS, WEIGHTS, Run
 from ldru.experiments.spec import RunSpec
-from ldru.files import whole_file, whole_folder
+from ldru.files import check_writable, whole_file, whole_folder
 
 
 def pack(
@@ -44,7 +44,7 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
     """
     if not Path(file).is_file():
         raise LdruError(f"there is no file {str(file)!r} to unpack")
-    results.runs.mkdir(parents=True, exist_ok=True)
+    check_writable(results.runs)
     new, known = [], []
     try:
         with zipfile.ZipFile(file) as archive:

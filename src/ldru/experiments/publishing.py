@@ -17,7 +17,7 @@ from ldru.experiments.records import evaluation_json
 from ldru.experiments.rendering import as_markdown, cell_results, cell_text
 from ldru.experiments.results import Results
 from ldru.experiments.run import PARTS, Run
-from ldru.experiments.shipped import SUMS, checksum
+from ldru.experiments.shipped import CARD, SUMS, checksum
 from ldru.experiments.study_figures import accuracy_figure
 from ldru.experiments.table import Table
 from ldru.experiments.verdicts import verdicts, verdicts_markdown
@@ -108,24 +108,25 @@ def model_card(run: Run, results: Results) -> str:
 
 def ship(results: Results, folder: Path) -> None:
     """Write the shipped models anew: one run folder per task, with its card, and checksums."""
+    chosen = {task: chosen_run(task, results) for task in sorted(TABLES["central"].tasks)}
     if folder.exists():
         shutil.rmtree(folder)
     with whole_folder(folder) as parts:
         lines = []
-        for task in sorted(TABLES["central"].tasks):
-            run = chosen_run(task, results)
+        for task, run in chosen.items():
             assert run.folder is not None
             (parts / task).mkdir()
             for name in PARTS:
                 shutil.copyfile(run.folder / name, parts / task / name)
                 lines.append(f"{checksum(parts / task / name)}  {task}/{name}\n")
-            (parts / task / "README.md").write_text(model_card(run, results))
+            (parts / task / CARD).write_text(model_card(run, results))
         (parts / SUMS).write_text("".join(lines))
 
 
 def publish(root: Path) -> None:
     """Write all that a source tree shows of its results."""
     results = Results(root / "results")
+    ship(results, root / "src" / "ldru" / "shipped")
     readme = root / "README.md"
     write_text(readme, with_block(readme.read_text(), results))
     table = shown("central", results)
@@ -135,7 +136,6 @@ def publish(root: Path) -> None:
             write_table(TABLES[name], results)
     judged = verdicts(TABLES["central"], results, label="ldru")
     write_text(results.folder / "tables" / "verdicts.md", verdicts_markdown(judged))
-    ship(results, root / "src" / "ldru" / "shipped")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from ldru.experiments.run import Run
 from ldru.experiments.spec import RunSpec
 from ldru.experiments.table import Table
 from ldru.experiments.training import find_device, train_runs
+from ldru.files import check_writable
 from ldru.models import model_name
 from ldru.training.loop import Observer
 
@@ -155,7 +156,7 @@ def work_on(
 ) -> int:
     """Train and evaluate what is missing of a fleet; how many of its runs others work on."""
     results = Results(job.out)
-    results.runs.mkdir(parents=True, exist_ok=True)
+    check_writable(results.runs)
     with results.claimed(job.specs) as ours:
         if not ours:
             return len(job.specs)

@@ -12,6 +12,7 @@ from ldru.evaluation import Evaluation, LengthResult, Part
 from ldru.experiments.records import Record
 from ldru.experiments.run import RECORD, SETTINGS
 from ldru.experiments.spec import RunSpec
+from ldru.files import check_writable
 
 WORDS = 512
 """Test words of each length, as in the paper."""
@@ -70,7 +71,7 @@ class Results:
         import fcntl  # no such locks on Windows
 
         claims = self.folder / ".claims"
-        claims.mkdir(parents=True, exist_ok=True)
+        check_writable(claims)
         with ExitStack() as stack:
             ours = []
             for spec in specs:

@@ -24,7 +24,7 @@ from ldru.experiments.shipped import SHIPPED, find_run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
 from ldru.tasks import AnyTask, DataTask, Task, WordSet, task_from_spec
-from ldru.tasks.data_task import VALIDATION, Encoded
+from ldru.tasks.data_task import TRAIN, VALIDATION, Encoded
 from ldru.tasks.padded import batches_by_length
 from ldru.tensors import load_tensors, save_tensors
 from ldru.training.checkpoint import LogEntry, log_lines
@@ -138,16 +138,20 @@ class Run:
 
         Lengths that were evaluated before stay, unless they are evaluated again.
         """
-        before = self.record.evaluation
+        # Another process may have added to it since.
+        record = self.record
+        if self.folder is not None:
+            record = Record.from_json(_read_json(self.folder / RECORD))
+        before = record.evaluation
         if before is not None:
             by_length = {**before.by_length, **evaluation.by_length}
             if isinstance(self.task, DataTask):
-                order = [VALIDATION, *self.task.tests]
+                order = [TRAIN, VALIDATION, *self.task.tests]
                 by_length = {name: by_length[name] for name in order if name in by_length}
             else:
                 by_length = dict(sorted(by_length.items()))
             evaluation = Evaluation(by_length=by_length)
-        record = replace(self.record, evaluation=evaluation)
+        record = replace(record, evaluation=evaluation)
         if self.folder is not None:
             write_text(self.folder / RECORD, json.dumps(record.to_json()) + "\n")
         return replace(self, record=record)

@@ -7,6 +7,7 @@ from ldru.errors import LdruError, RunError
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 SUMS = "SHA256SUMS"
+CARD = "README.md"
 
 
 def shipped_names() -> list[str]:
@@ -29,13 +30,18 @@ def find_run(path: str | Path) -> Path:
 
 def check_sums(folder: Path, name: str) -> None:
     """Raise where a file of a shipped run is not the one that is listed."""
-    for line in (folder / SUMS).read_text().splitlines():
-        expected, file = line.split("  ")
-        if file.startswith(f"{name}/") and checksum(folder / file) != expected:
+    path = folder / SUMS
+    lines = path.read_text().splitlines() if path.is_file() else []
+    listed = {file: total for total, file in (line.split("  ") for line in lines)}
+    for part in sorted((folder / name).iterdir()):
+        file = f"{name}/{part.name}"
+        if part.name != CARD and listed.pop(file, None) != checksum(part):
             raise RunError(
-                f"{str(folder / file)!r} is not the file that was shipped: its checksum differs; "
-                "install ldru again"
+                f"{str(part)!r} is not the file that was shipped: its checksum differs; install "
+                "ldru again"
             )
+    if any(file.startswith(f"{name}/") for file in listed):
+        raise RunError(f"files of {str(folder / name)!r} are missing; install ldru again")
 
 
 def checksum(path: Path) -> str:

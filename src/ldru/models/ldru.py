@@ -109,6 +109,8 @@ class LDRU(nn.Module):
         return_associativity: bool = False,
     ) -> Tensor | tuple[Tensor, list[Level]] | tuple[Tensor, Tensor]:
         """The same from leaves that have been through the leaf block, where there is one."""
+        if return_levels and return_associativity:
+            raise LdruError("ask for the levels or for the associativity loss, not for both")
         if return_levels:
             levels = list(tree_levels(self.operator, x, lengths, self.finish()))
             return levels[-1].nodes[:, 0], levels

@@ -96,8 +96,11 @@ class WordSet:
             known = about["checksum"]
             parts = {part: np.load(folder / f"{part}.npy", mmap_mode="r") for part in PARTS}
             found = cls(**parts, about=about)
-        except (OSError, ValueError, KeyError) as problem:
-            raise RunError(f"cannot read the words in {str(folder)!r}: {problem}") from problem
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as problem:
+            raise RunError(
+                f"cannot read the words in {str(folder)!r}: {problem}; remove the folder to have "
+                "them made again"
+            ) from problem
         if found.checksum != known:
             raise RunError(
                 f"the words in {str(folder)!r} are not those that were written: their checksum is "

@@ -59,7 +59,7 @@ def listops_task(name: str) -> DataTask | None:
 
     `listops` is `listops_1m`. None for other names.
     """
-    found = re.fullmatch(r"listops(?:_([1-9]\d*)(k|m|))?", name)
+    found = re.fullmatch(r"listops(?:_([1-9][0-9]{0,11})(k|m|))?", name)
     if not found:
         return None
     count = int(found[1] or 1) * {"": 1, "k": 10**3, "m": 10**6}[found[2] if found[1] else "m"]

@@ -82,8 +82,8 @@ def _values_of_rows(tokens: NDArray[np.uint8], lengths: IntArray) -> IntArray:
     outermost "list" holds the value of the whole.
     """
     is_operator = (tokens >= FIRST_OPERATOR) & (tokens < END)
-    deepest = (is_operator.astype(np.int16) - (tokens == END)).cumsum(axis=1).max()
-    counts = np.zeros((len(tokens), deepest + 1, 10), dtype=np.int16)
+    deepest = (is_operator.astype(np.int32) - (tokens == END)).cumsum(axis=1).max()
+    counts = np.zeros((len(tokens), deepest + 1, 10), dtype=np.int32)
     operators = np.zeros((len(tokens), deepest + 1), dtype=np.int8)
     depths = np.zeros(len(tokens), dtype=np.int64)
     for place in range(tokens.shape[1]):
