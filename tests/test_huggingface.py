@@ -9,13 +9,15 @@ import pytest
 import torch
 
 import ldru
+from ldru.errors import LdruError
 from ldru.experiments.defaults import default_model, default_training
-from ldru.tasks.text import prepare
+from ldru.tasks.text import TEXT_SETS, prepare
 from tests.test_cli import call
 
 transformers = pytest.importorskip("transformers")
 
 from ldru import huggingface as hf  # noqa: E402  (needs transformers)
+from ldru.huggingface.exporting import tokeniser  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -51,6 +53,20 @@ def exported(run, tmp_path):
 def small_model(**changes):
     config = hf.LDRUConfig(vocab_size=11, dim=6, num_labels=3, **changes)
     return hf.LDRUForSequenceClassification(config).double().eval()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"num_labels": 1}, {"num_labels": 3, "problem_type": "regression"}]
+)
+def test_other_problems_than_telling_classes_apart_are_refused(wrong):
+    with pytest.raises(LdruError, match="two or more classes"):
+        hf.LDRUForSequenceClassification(hf.LDRUConfig(vocab_size=11, dim=6, **wrong))
+
+
+def test_the_tokeniser_removes_what_training_texts_have_lost(run):
+    cut, whole = (tokeniser(TEXT_SETS[name]) for name in ("mnli_subset", "mnli"))
+    assert cut("the film.").input_ids == whole("the film").input_ids
+    assert cut("the film.").input_ids != whole("the film.").input_ids
 
 
 def test_weights_start_as_the_papers():

@@ -1,6 +1,7 @@
 """Texts as tokens: against WordPiece written out, and what is said of files that are wrong."""
 
 import json
+import shutil
 import sys
 import types
 import unicodedata
@@ -13,7 +14,7 @@ from ldru.errors import LdruError, MissingExtraError
 from ldru.experiments.presets.reported import values
 from ldru.tasks.text import TEXT_SETS, WordPiece, prepare
 from ldru.tasks.text.sources import read_texts
-from ldru.tasks.text.store import find_set
+from ldru.tasks.text.store import find_set, kept_vocabulary
 from ldru.tasks.text.wordpiece import MARKS, read_vocabulary
 from ldru.tasks.word_set import WordSet
 
@@ -161,6 +162,9 @@ def test_a_store_of_other_texts_is_not_taken_for_these(small_texts):
     vocabulary.write_text(vocabulary.read_text().replace("gripping", "gripped"))
     with pytest.raises(LdruError, match="another vocabulary"):
         prepare("sst2", data=small_texts)
+    shutil.copyfile(vocabulary, kept_vocabulary())
+    with pytest.raises(LdruError, match="were made with another vocabulary"):
+        ldru.task("cola").words("train")
 
 
 def test_without_data_the_error_says_what_is_expected(small_texts, tmp_path):
@@ -328,3 +332,9 @@ def test_the_real_folder_has_what_its_manifest_says(real_texts):
             assert texts.sources == {file: known[file]["sha256"] for file in files}
             counts = {str(k): n for k, n in enumerate(np.bincount(texts.labels).tolist())}
             assert counts == known[files[0]]["labels"]
+
+
+def test_what_is_no_text_cannot_be_asked(small_texts):
+    prepare("cola", data=small_texts)
+    with pytest.raises(LdruError, match="not valid UTF-8"):
+        ldru.task("cola").encode("bad \udcff word")

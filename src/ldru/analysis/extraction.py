@@ -1,5 +1,6 @@
 """From a trained tree network to an exact machine, and what can be said of it."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -199,7 +200,7 @@ class Extraction:
             "confirmed": trial.is_confirmed,
             "agreement": self.agreement(trial),
             "spread": trial.spread,
-            "gap": trial.gap,
+            "gap": None if math.isinf(trial.gap) else trial.gap,
         }
 
     def _no_algebra(self) -> str:

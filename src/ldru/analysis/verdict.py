@@ -26,7 +26,8 @@ from ldru.analysis.algebra import Tables
 from ldru.automata.machine import UNLABELLED, IntArray
 from ldru.automata.monoid import Monoid
 
-MAX_LEVELS = 64
+MAX_LEVELS = 62
+"""Lengths are 64-bit numbers."""
 MAX_PRODUCTS = 20_000_000
 """How many compositions of one level are followed; beyond it, the question stays open."""
 

@@ -11,6 +11,7 @@ from ldru.cli.arguments import lines, open_run
 from ldru.cli.printing import say
 from ldru.errors import LdruError
 from ldru.experiments.predicting import predict_stream
+from ldru.tasks.text import TEXT_SETS
 from ldru.tasks.text.store import keep_vocabulary
 
 
@@ -38,9 +39,11 @@ class Predict:
     def __call__(self) -> None:
         if self.words and self.file is not None:
             raise LdruError("give words or a --file of them, not both")
-        if self.vocabulary is not None:
-            keep_vocabulary(self.vocabulary)
         run = open_run(self.run, device=self.device)
+        if self.vocabulary is not None:
+            if run.task.name not in TEXT_SETS:
+                raise LdruError(f"--vocabulary is for texts, {run.spec.name} has none")
+            keep_vocabulary(self.vocabulary)
         found = predict_stream(run, self.words or lines(self.file))
         if self.json:
             print(json.dumps([dataclasses.asdict(prediction) for prediction in found]))

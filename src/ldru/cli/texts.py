@@ -8,8 +8,9 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from ldru.cli.printing import print_rows
+from ldru.errors import LdruError
 from ldru.experiments.run import Run
-from ldru.tasks.text import prepare
+from ldru.tasks.text import TEXT_SETS, prepare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ class Prepare:
     json: bool = False
 
     def __call__(self) -> None:
+        if not self.names:
+            raise LdruError(f"name a data set to prepare: {', '.join(TEXT_SETS)}")
         done = [
             dataclasses.asdict(part)
             for name in self.names

@@ -61,10 +61,15 @@ def export(run: Run, folder: str | Path) -> None:
 
 def tokeniser(text_set: TextSet) -> "PreTrainedTokenizerFast":
     """The tokeniser of a data set, with the store's vocabulary, for transformers."""
+    from tokenizers import normalizers
     from transformers import PreTrainedTokenizerFast
 
+    found = bert_tokeniser(kept_vocabulary())
+    if text_set.removed:
+        parts = [normalizers.Replace(text_set.removed, ""), found.normalizer]
+        found.normalizer = normalizers.Sequence(parts)
     return PreTrainedTokenizerFast(
-        tokenizer_object=bert_tokeniser(kept_vocabulary()),
+        tokenizer_object=found,
         model_max_length=text_set.max_tokens,
         model_input_names=["input_ids", "attention_mask"],
         pad_token="[PAD]",
@@ -98,7 +103,7 @@ def model_card(run: Run, *, name: str) -> str:
         example = '{"text": "...", "text_pair": "..."}' if TEXT_SETS[task.name].is_pair else '"..."'
         lines += [
             f'ask = pipeline("text-classification", model="{name}")',
-            f"print(ask({example}))",
+            f"print(ask({example}, truncation=True))",
         ]
     else:
         lines += [

@@ -24,6 +24,7 @@ except ImportError as problem:
     raise MissingExtraError(package="transformers", extra="text") from problem
 
 BERT_VOCABULARY = 30_522
+SINGLE_LABEL = "single_label_classification"
 
 
 class LDRUConfig(PretrainedConfig):
@@ -141,6 +142,11 @@ class LDRUForSequenceClassification(LDRUPreTrainedModel):
 
     def __init__(self, config: LDRUConfig) -> None:
         super().__init__(config)
+        if config.num_labels < 2 or config.problem_type not in (None, SINGLE_LABEL):
+            raise LdruError(
+                f"this head tells two or more classes apart, one label a text; got num_labels "
+                f"{config.num_labels} and problem_type {config.problem_type!r}"
+            )
         self.num_labels = config.num_labels
         self.ldru = LDRUModel(config)
         self.head = Linear(config.dim, config.num_labels)

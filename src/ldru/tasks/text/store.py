@@ -88,6 +88,12 @@ def open_words(text_set: TextSet, part: str) -> WordSet:
                 f"the tokens in {str(folder)!r} were made with {key} {words.about.get(key)}, "
                 f"needed is {value}; move them away and run `ldru prepare {text_set.name}` again"
             )
+    path = kept_vocabulary()
+    if path.exists() and words.about.get("vocabulary") != WordPiece(path).checksum:
+        raise RunError(
+            f"the tokens in {str(folder)!r} were made with another vocabulary than {str(path)!r}; "
+            f"move both away and run `ldru prepare {text_set.name}` again"
+        )
     return words
 
 

@@ -72,6 +72,8 @@ def _split(text_set: TextSet, text: str) -> list[str]:
         raise LdruError(f"{text_set.name} takes {wanted}, got {text[:60]!r}")
     if not all(part.strip() for part in parts):
         raise LdruError(f"the text {text[:60]!r} is empty")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise LdruError(f"the text {text[:60]!r} is not valid UTF-8")
     return [part.strip() for part in parts]
 
 
