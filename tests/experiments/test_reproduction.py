@@ -219,6 +219,23 @@ def test_a_table_of_test_sets_is_filled_from_runs_on_a_data_set(tmp_path, small_
     assert text.count("| long |") == 1
 
 
+def test_a_fleet_goes_on_beside_runs_that_are_records_alone(tmp_path):
+    table = small_table(tasks=("parity_check",)).restricted(columns=["rnn"])
+    first, second = Results(tmp_path / "first"), Results(tmp_path / "second")
+    work("local", make_plan([table], first).jobs)
+    part = table.restricted(seeds=[0])
+    pack(first, part.runs(), tmp_path / "records.zip", has_weights=False)
+    unpack(tmp_path / "records.zip", second)
+    (job,) = make_plan([table], second).jobs
+    work("local", [job])
+    plan = make_plan([table], second)
+    assert plan.count(State.DONE) == 2
+    assert [second.has_weights(spec) for spec in table.runs()] == [False, True]
+    assert cell_results(table, second) == cell_results(table, first)
+    with pytest.raises(ldru.LdruError, match="came here without its weights"):
+        pack(second, table.runs(), tmp_path / "whole.zip")
+
+
 def test_a_record_that_does_not_belong_is_left_alone(tmp_path):
     folder, table = Results(tmp_path), one_run()
     work("local", make_plan([table], folder).jobs)

@@ -26,6 +26,11 @@ def pack(
     names = [spec.name for spec in specs if (results.runs / spec.name).is_dir()]
     if not names:
         raise LdruError(f"there is no finished run of these in {str(results.runs)!r}")
+    bare = [name for name in names if not (results.runs / name / WEIGHTS).exists()]
+    if has_weights and bare:
+        raise LdruError(
+            f"{bare[0]} came here without its weights; pack records alone (--records-only)"
+        )
     with (
         whole_file(file) as temporary,
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,

@@ -157,9 +157,15 @@ def work_on(
     """Train and evaluate what is missing of a fleet; how many of its runs others work on."""
     results = Results(job.out)
     check_writable(results.runs)
-    with results.claimed(job.specs) as ours:
+    # A finished run that came as a record alone has no weights to open.
+    specs = [
+        spec
+        for spec in job.specs
+        if results.has_weights(spec) or results.find(spec, job.lengths).state is not State.DONE
+    ]
+    with results.claimed(specs) as ours:
         if not ours:
-            return len(job.specs)
+            return len(specs)
         runs = train_runs(
             ours, out=results.runs, resume=True, device=job.device, observers=observers
         )
@@ -174,4 +180,4 @@ def work_on(
         evaluations = evaluate_runs(lacking, job.lengths, words=WORDS, on_length=on_length)
         for run, evaluation in zip(lacking, evaluations, strict=True):
             run.with_evaluation(evaluation)
-    return len(job.specs) - len(ours)
+    return len(specs) - len(ours)

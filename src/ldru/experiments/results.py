@@ -10,7 +10,7 @@ from pathlib import Path
 from ldru.errors import LdruError, RunError
 from ldru.evaluation import Evaluation, LengthResult, Part
 from ldru.experiments.records import Record
-from ldru.experiments.run import RECORD, SETTINGS
+from ldru.experiments.run import RECORD, SETTINGS, WEIGHTS
 from ldru.experiments.spec import RunSpec
 from ldru.files import check_writable
 
@@ -61,6 +61,10 @@ class Results:
         """The evaluation of a finished run, None where there is none."""
         found = self.find(spec, lengths)
         return found.record.evaluation if found.state is State.DONE and found.record else None
+
+    def has_weights(self, spec: RunSpec) -> bool:
+        """Whether a run is more than its record, which is all that tables need."""
+        return (self.runs / spec.name / WEIGHTS).exists()
 
     @contextmanager
     def claimed(self, specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
