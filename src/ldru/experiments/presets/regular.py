@@ -24,7 +24,7 @@ COMPARED = (
 )
 
 PROTOCOL = TrainSpec(validate_every=5000)
-"""The paper's settings; a validation costs as much as 150 steps, so a curve has fewer points."""
+"""The paper's settings; validations at length 500 cost many steps, so a curve has fewer points."""
 
 CENTRAL = Table(
     name="central",
