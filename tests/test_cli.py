@@ -384,7 +384,6 @@ def test_listops_from_training_to_predictions(capsys, tmp_path, small_listops):
     )
     record = json.loads((folder / "record.json").read_text())
     assert record["data"]
-    assert "do not hand out the levels" in record["backend"]
 
     code, out, _ = call(capsys, "eval", folder, "--sets", "validation", "3,9 5-20")
     assert code == 0

@@ -53,9 +53,10 @@ def set_keys(model, batch, seed):
     model.dropout.cut, model.dropout.scale = rate["cut"].to(DEVICE), rate["scale"].to(DEVICE)
 
 
-def gradients(model, x, lengths):
+def gradients(model, x, lengths, compute=None):
+    """Of what a model computes, by default its roots: the values and every gradient."""
     x = x.detach().requires_grad_()
-    y = model(x, lengths)
+    y = (compute or model)(x, lengths)
     weight = torch.linspace(-1, 1, y.numel(), device=y.device, dtype=y.dtype).view_as(y)
     names = ["x", *(name for name, _ in model.named_parameters())]
     found = torch.autograd.grad(
@@ -94,6 +95,40 @@ def test_values_and_gradients(dim, length, is_padded, dropout, activation):
         for row, count in enumerate(lengths):
             x[row, count:] = float("nan")
     assert_agree(gradients(model, x, lengths), gradients(in_float64(model), exact_x, lengths))
+
+
+@pytest.mark.parametrize(
+    ("dim", "length", "is_padded", "activation"),
+    [(16, 5, True, "silu"), (16, 9, False, "relu"), (80, 3, True, "silu")],
+)
+def test_all_levels_and_what_is_computed_from_them(dim, length, is_padded, activation):
+    model = encoder(dim, activation, 0.25)
+    set_keys(model, batch=4, seed=length)
+    x = torch.randn(4, length, dim, device=DEVICE)
+    exact_x, exact = x.double(), in_float64(model)
+    lengths = None
+    if is_padded:
+        lengths = torch.tensor([length, 1, 3, length - 1], device=DEVICE)
+        for row, count in enumerate(lengths):
+            x[row, count:] = float("nan")
+
+    def levels(model):
+        def compute(x, lengths):
+            _, found = model(x, lengths, return_levels=True)
+            return torch.cat([level.nodes[:, 0] for level in found[1:-1]])
+
+        return compute
+
+    def roots_and_loss(model):
+        def compute(x, lengths):
+            root, lost = model(x, lengths, return_associativity=True)
+            return torch.cat([root.flatten(), 10 * lost])
+
+        return compute
+
+    for compute in (levels, roots_and_loss):
+        found = gradients(model, x, lengths, compute(model))
+        assert_agree(found, gradients(exact, exact_x, lengths, compute(exact)))
 
 
 def test_a_word_of_one_symbol_takes_no_step():
@@ -208,3 +243,22 @@ def test_gradients_of_any_size_keep_their_digits(power):
         scaled = torch.autograd.grad((y[:, 0] * 2.0**power).sum(), weights)
     for first, second in zip(one, scaled, strict=True):
         assert torch.equal(first * 2.0**power, second)
+
+
+def test_a_large_gradient_that_joins_at_a_lower_level_keeps_its_digits():
+    """The scale of a level comes from all that arrives there."""
+    model = encoder(16, "silu")
+    x = torch.randn(2, 5, 16, device=DEVICE, requires_grad=True)
+    weights = [x, *model.parameters()]
+
+    def gradient_of(model, x, weights):
+        root, levels = model(x, return_levels=True)
+        nodes = levels[1].nodes[..., 0].sum() * 2.0**40 + levels[2].nodes[..., 1].sum()
+        return torch.autograd.grad(nodes + root[:, 0].sum() * 2.0**-40, weights)
+
+    with tf32():
+        found = gradient_of(model, x, weights)
+    exact_model, exact_x = in_float64(model), x.detach().double().requires_grad_()
+    exact = gradient_of(exact_model, exact_x, [exact_x, *exact_model.parameters()])
+    for ours, theirs in zip(found, exact, strict=True):
+        assert (ours.double() - theirs).norm() <= 8 * 2**-11 * theirs.norm()

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 import ldru
-from ldru.models.backends import describe_backend
 from ldru.operators import build_operator
-from ldru.tree import reduce_with_associativity, tree_reduce
+from ldru.tree import associativity_loss, tree_levels
 
 
 def literal_loss(combine, word, finish=None):
@@ -36,8 +35,7 @@ def test_the_loss_and_its_gradients_are_the_papers(operator):
     weights = torch.randn(len(lengths), dtype=torch.double)
     inputs = [x, *combine.parameters()]
 
-    root, found = reduce_with_associativity(combine, x, lengths, torch.tanh)
-    torch.testing.assert_close(root, tree_reduce(combine, x, lengths, torch.tanh))
+    found = associativity_loss(combine, tree_levels(combine, x, lengths, torch.tanh))
     wanted = torch.stack(
         [literal_loss(combine, word[:n], torch.tanh) for word, n in zip(x, lengths, strict=True)]
     )
@@ -63,11 +61,11 @@ def test_padding_changes_nothing(junk):
         x[row, length:] = junk
     x.requires_grad_()
     lengths = torch.tensor([3, 6, 11])
-    _, found = reduce_with_associativity(combine, x, lengths)
+    found = associativity_loss(combine, tree_levels(combine, x, lengths))
     (gradient,) = torch.autograd.grad(found.sum(), x)
     for row, length in enumerate(lengths.tolist()):
         word = x.detach()[row : row + 1, :length].requires_grad_()
-        _, alone = reduce_with_associativity(combine, word)
+        alone = associativity_loss(combine, tree_levels(combine, word))
         torch.testing.assert_close(found[row], alone[0], rtol=1e-12, atol=0)
         (own,) = torch.autograd.grad(alone.sum(), word)
         torch.testing.assert_close(gradient[row, :length], own[0], rtol=1e-10, atol=1e-14)
@@ -76,7 +74,7 @@ def test_padding_changes_nothing(junk):
 
 def test_an_associative_operator_loses_nothing():
     x = torch.randn(2, 9, 4, dtype=torch.double)
-    _, loss = reduce_with_associativity(torch.add, x)
+    loss = associativity_loss(torch.add, tree_levels(torch.add, x))
     torch.testing.assert_close(loss, torch.zeros(2, dtype=torch.double), rtol=0, atol=1e-12)
 
 
@@ -88,13 +86,3 @@ def test_the_classifier_returns_it_beside_its_scores():
     alone = [model(t[None, :n], return_associativity=True) for t, n in zip(tokens, lengths)]
     torch.testing.assert_close(lost, torch.cat([loss for _, loss in alone]))
     torch.testing.assert_close(scores, torch.cat([score for score, _ in alone]))
-
-
-def test_the_backend_says_why_no_kernel_computes_it():
-    cpu = {"device": torch.device("cpu"), "dtype": torch.float32}
-    model = ldru.LDRUClassifier(vocab_size=5, num_classes=3, dim=8)
-    said = describe_backend(model, **cpu, needs_levels=True)
-    assert said.startswith("batched (fused: the kernels do not hand out the levels")
-    fused = ldru.LDRU(dim=8, backend="fused")
-    with pytest.raises(ldru.LdruError, match="do not hand out the levels"):
-        fused(torch.randn(2, 4, 8), return_associativity=True)

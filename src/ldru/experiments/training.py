@@ -146,12 +146,7 @@ def train_runs(
         if spec in done:
             return
         model = trained_model(spec, member.task, weights, source="training").to(where)
-        backend = describe_backend(
-            model,
-            device=where,
-            dtype=spec.train.dtype,
-            needs_levels=spec.train.associativity > 0,
-        )
+        backend = describe_backend(model, device=where, dtype=spec.train.dtype)
         run = Run(
             spec=spec,
             task=member.task,

@@ -2,7 +2,8 @@
 
 PyTorch sees an ordinary operator, `ldru::fused_reduce`, with a derivative, a shape rule for
 `torch.compile` and a rule for `vmap`: the members of a fleet are one more axis of the same launch.
-Only the nodes of the tree are kept for the backward pass; the rest is computed again there.
+Only the nodes of the tree are kept for the backward pass; the rest is computed again there. They
+are handed out too, with their derivative, for what is computed from all levels.
 """
 
 import torch
@@ -34,10 +35,31 @@ def reduce(
     operator: nn.Module, block: nn.Module, dropout: Dropout, x: Tensor, lengths: Tensor | None
 ) -> Tensor:
     """Reduce words: [batch, length, dim] -> [batch, dim]; `why_not` must have no objection."""
+    root, _ = _reduced(operator, block, dropout, x, lengths)
+    return root
+
+
+def levels(
+    operator: nn.Module, block: nn.Module, dropout: Dropout, x: Tensor, lengths: Tensor | None
+) -> list[Tensor]:
+    """The nodes of every level of the same reduction, leaves first: [batch, nodes, dim] each.
+
+    What stands in the padding may be anything.
+    """
+    root, nodes = _reduced(operator, block, dropout, x, lengths)
+    if nodes is None:
+        return [x]
+    return [x, *split_levels(nodes, batch=x.shape[0], length=x.shape[1]), root[:, None]]
+
+
+def _reduced(
+    operator: nn.Module, block: nn.Module, dropout: Dropout, x: Tensor, lengths: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Roots [batch, dim], and the nodes between leaves and roots, level after level [rows, dim]."""
     if x.shape[1] == 1:
-        return x[:, 0]
+        return x[:, 0], None
     keys, cut, scale = _dropout_arguments(dropout, x)
-    root, _ = fused_reduce(
+    root, nodes = fused_reduce(
         x[None],
         flatten(operator, block)[None],
         None if lengths is None else lengths[None].to(torch.int32),
@@ -47,7 +69,7 @@ def reduce(
         operator.activation == "silu",
         torch.get_float32_matmul_precision() != "highest",
     )
-    return root.squeeze(0)
+    return root.squeeze(0), nodes.squeeze(0)
 
 
 def _dropout_arguments(
@@ -89,6 +111,7 @@ def fused_reduce(
 @torch.library.custom_op("ldru::fused_reduce_backward", mutates_args=())
 def fused_reduce_backward(
     gradient: Tensor,
+    node_gradient: Tensor | None,
     x: Tensor,
     nodes: Tensor,
     flat: Tensor,
@@ -99,11 +122,15 @@ def fused_reduce_backward(
     is_silu: bool,
     is_tf32: bool,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of x and of the weights from that of the roots [members, batch, dim]."""
+    """The gradients of x and of the weights.
+
+    gradient: of the roots [members, batch, dim].
+    node_gradient: what comes to the nodes from elsewhere [members, rows, dim].
+    """
     from ldru.kernels.mlp_launch import backward
 
     drop = _drop(keys, cut, scale)
-    return backward(gradient, x, nodes, flat, lengths, drop, is_silu, is_tf32)
+    return backward(gradient, node_gradient, x, nodes, flat, lengths, drop, is_silu, is_tf32)
 
 
 def inner_nodes(length: int) -> list[int]:
@@ -113,6 +140,13 @@ def inner_nodes(length: int) -> list[int]:
         length = (length + 1) // 2
         counts.append(length)
     return counts
+
+
+def split_levels(nodes: Tensor, *, batch: int, length: int) -> list[Tensor]:
+    """The levels between leaves and roots as views: [..., rows, d] -> [..., batch, n, d] each."""
+    counts = inner_nodes(length)
+    parts = nodes.split([batch * count for count in counts], dim=-2)
+    return [part.unflatten(-2, (batch, n)) for part, n in zip(parts, counts, strict=True)]
 
 
 Drop = tuple[Tensor, Tensor, Tensor]
@@ -132,19 +166,22 @@ def _(x, flat, lengths, keys, cut, scale, is_silu, is_tf32):
 
 
 @fused_reduce_backward.register_fake
-def _(gradient, x, nodes, flat, *rest):
+def _(gradient, node_gradient, x, nodes, flat, *rest):
     return torch.empty_like(x), torch.empty_like(flat)
 
 
 def _remember(ctx, inputs, output) -> None:
     x, flat, lengths, keys, cut, scale, ctx.is_silu, ctx.is_tf32 = inputs
     ctx.save_for_backward(x, output[1], flat, lengths, keys, cut, scale)
-    ctx.set_materialize_grads(False)  # the nodes are kept, not used: no zeros for their gradient
+    ctx.set_materialize_grads(False)  # mostly nobody uses the nodes: no zeros for their gradient
 
 
-def _differentiate(ctx, gradient, _) -> tuple:
+def _differentiate(ctx, gradient, node_gradient) -> tuple:
+    if gradient is None:  # only the nodes are used
+        x = ctx.saved_tensors[0]
+        gradient = x.new_zeros(*x.shape[:2], x.shape[-1])
     dx, dflat = fused_reduce_backward(
-        gradient.contiguous(), *ctx.saved_tensors, ctx.is_silu, ctx.is_tf32
+        gradient.contiguous(), node_gradient, *ctx.saved_tensors, ctx.is_silu, ctx.is_tf32
     )
     return dx, dflat, None, None, None, None, None, None
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from ldru.kernels import narrow, wide
 from ldru.kernels.elements import sum_slots_kernel
-from ldru.kernels.fused import Drop, inner_nodes
+from ldru.kernels.fused import Drop, inner_nodes, split_levels
 from ldru.kernels.launch import Level, Settings
 
 
@@ -23,7 +23,7 @@ def forward(
     x, flat = x.contiguous(), flat.contiguous()
     nodes = x.new_empty(members, batch * sum(inner_nodes(length)), dim)
     root = x.new_empty(members, batch, 1, dim)
-    outputs = [*_levels_of(nodes, batch, length), root]
+    outputs = [*split_levels(nodes, batch=batch, length=length), root]
     kernels = (narrow if dim <= narrow.MAX_DIM else wide).Forward(x, flat, settings)
     for level, y in zip(_levels(x, outputs, lengths, drop), outputs, strict=True):
         kernels.level(level, y)
@@ -32,6 +32,7 @@ def forward(
 
 def backward(
     gradient: Tensor,
+    node_gradient: Tensor | None,
     x: Tensor,
     nodes: Tensor,
     flat: Tensor,
@@ -40,28 +41,25 @@ def backward(
     is_silu: bool,
     is_tf32: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of x [M, B, n, d] and of the weights [M, parameters]."""
+    """Gradients of x [M, B, n, d] and of the weights [M, parameters].
+
+    gradient, node_gradient: of the roots, and of the nodes where they are used elsewhere.
+    """
     settings = Settings(is_silu, is_tf32)
     members, batch, length, dim = x.shape
     x, flat = x.contiguous(), flat.contiguous()
     kernels = (narrow if dim <= narrow.MAX_DIM else wide).Backward(x, flat, settings, gradient)
-    outputs = _levels_of(nodes, batch, length)
+    outputs = split_levels(nodes, batch=batch, length=length)
+    more = [] if node_gradient is None else split_levels(node_gradient, batch=batch, length=length)
     dx = gradient[:, :, None]
     for level in reversed([*_levels(x, [*outputs, dx], lengths, drop)]):
         dy, dx = dx, x.new_empty(level.x.shape)
         kernels.level(level, dy, dx)
+        if more and level.number > 0:
+            dx += more[level.number - 1]
+            kernels.changed(level, dx)
     kernels.flush()
     return dx, _sum_slots(kernels.partial)
-
-
-def _levels_of(nodes: Tensor, batch: int, length: int) -> list[Tensor]:
-    """The levels between leaves and roots as views: [M, rows, d] -> [M, B, n, d] each."""
-    views, begin = [], 0
-    for count in inner_nodes(length):
-        end = begin + batch * count
-        views.append(nodes[:, begin:end].unflatten(1, (batch, count)))
-        begin = end
-    return views
 
 
 def _levels(

@@ -608,9 +608,7 @@ class Backward:
         self.tiles = weight_gradient_tiles(dim, self.tile)
         self.partial = x.new_empty(members, slot_count(members, self.tiles), num_parameters(dim))
         self.peaks = torch.zeros(members, levels + 1, dtype=torch.int32, device=x.device)
-        peak_kernel[(members,)](
-            gradient, self.peaks[:, levels:], batch * dim, levels + 1, BLOCK=4096, num_warps=8
-        )
+        self._find_peak(levels, gradient)
 
     def level(self, level: Level, dy: Tensor, dx: Tensor) -> None:
         """Go back through one level: fills dx, and leaves the rest with the operands."""
@@ -644,6 +642,17 @@ class Backward:
             SILU=self.settings.is_silu, PRECISION=self.settings.precision, **level.options,
             num_warps=tiling.warps, num_stages=tiling.stages,
         )  # fmt: skip
+
+    def changed(self, level: Level, dx: Tensor) -> None:
+        """Take note that something was added to what `level` left in dx."""
+        self._find_peak(level.number, dx)
+
+    def _find_peak(self, number: int, gradient: Tensor) -> None:
+        """Of the gradient that comes to the nodes of a level, counted from the leaves."""
+        peaks = self.peaks[:, number:]
+        peak_kernel[(len(gradient),)](
+            gradient, peaks, gradient[0].numel(), peaks.stride(0), BLOCK=4096, num_warps=8
+        )
 
     def flush(self) -> None:
         """Turn what was collected into gradients."""

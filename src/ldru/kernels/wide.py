@@ -492,6 +492,9 @@ class Backward:
                 num_warps=WEIGHT.warps, num_stages=WEIGHT.stages,
             )  # fmt: skip
 
+    def changed(self, level: Level, dx: Tensor) -> None:
+        """Nothing depends on how large dx is."""
+
     def flush(self) -> None:
         """Nothing waits."""
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ldru.errors import LdruError, unknown_name
 from ldru.kernels import fused
 from ldru.operators import MLPOperator
-from ldru.tree import tree_reduce
+from ldru.tree import Level, fill, tree_levels, tree_reduce
 
 if TYPE_CHECKING:
     from ldru.models.ldru import LDRU
@@ -31,19 +31,25 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     return fused.reduce(encoder.operator, encoder.block, encoder.dropout, x, lengths)
 
 
-def choose(encoder: "LDRU", x: Tensor, *, needs_levels: bool = False) -> tuple[str, str | None]:
-    """The backend for a call, and why it is not the first one.
+def levels(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> list[Level]:
+    """Every level of the same reduction, leaves first; the reference has none of its own."""
+    name, _ = choose(encoder, x)
+    if name != "fused":
+        return list(tree_levels(encoder.operator, x, lengths, encoder.finish()))
+    found = []
+    for nodes in fused.levels(encoder.operator, encoder.block, encoder.dropout, x, lengths):
+        found.append(Level(nodes if lengths is None else fill(nodes, lengths), lengths))
+        lengths = None if lengths is None else (lengths + 1) // 2
+    return found
 
-    needs_levels: whether the nodes of all levels are asked for, or what is computed from them.
-    """
+
+def choose(encoder: "LDRU", x: Tensor) -> tuple[str, str | None]:
+    """The backend for a call, and why it is not the first one."""
     if encoder.backend in ("batched", "reference"):
-        name = "batched" if needs_levels else encoder.backend
-        return name, f"{encoder.backend} was asked for"
+        return encoder.backend, f"{encoder.backend} was asked for"
     reason: str | None
     operator = encoder.operator
-    if needs_levels:
-        reason = "the kernels do not hand out the levels, which associativity is computed from"
-    elif type(operator) is not MLPOperator:
+    if type(operator) is not MLPOperator:
         reason = f"the kernels know the mlp operator, not {type(operator).__name__}"
     elif operator.activation != encoder.block.activation:
         reason = f"the operator has {operator.activation}, the block {encoder.block.activation}"
@@ -56,15 +62,13 @@ def choose(encoder: "LDRU", x: Tensor, *, needs_levels: bool = False) -> tuple[s
     return "batched", reason
 
 
-def describe_backend(
-    model: nn.Module, *, device: torch.device, dtype: torch.dtype, needs_levels: bool = False
-) -> str:
-    """What computes a model on a device, in words for a record; needs_levels: see `choose`."""
+def describe_backend(model: nn.Module, *, device: torch.device, dtype: torch.dtype) -> str:
+    """What computes a model on a device, in words for a record."""
     from ldru.models.ldru import LDRU
 
     encoder = next((part for part in model.modules() if isinstance(part, LDRU)), None)
     if encoder is None:
         return "torch"
     words = torch.empty(1, 2, encoder.dim, device=device, dtype=dtype)
-    name, reason = choose(encoder, words, needs_levels=needs_levels)
+    name, reason = choose(encoder, words)
     return name if reason is None else f"{name} (fused: {reason})"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ldru.errors import LdruError
 from ldru.layers import Dropout, Linear, activation_named
 from ldru.models import backends
-from ldru.models.backends import check_backend, choose
+from ldru.models.backends import check_backend
 from ldru.models.embedding import Embedding, look_up
 from ldru.models.spec import ModelSpec
 from ldru.models.words import check_sizes, check_words
@@ -17,10 +17,9 @@ from ldru.operators import build_operator
 from ldru.tree import (
     Finish,
     Level,
+    associativity_loss,
     check_lengths,
     fill,
-    reduce_with_associativity,
-    tree_levels,
 )
 
 
@@ -111,13 +110,13 @@ class LDRU(nn.Module):
         """The same from leaves that have been through the leaf block, where there is one."""
         if return_levels and return_associativity:
             raise LdruError("ask for the levels or for the associativity loss, not for both")
+        if not (return_levels or return_associativity):
+            return backends.reduce(self, x, lengths)
+        levels = backends.levels(self, x, lengths)
+        root = levels[-1].nodes[:, 0]
         if return_levels:
-            levels = list(tree_levels(self.operator, x, lengths, self.finish()))
-            return levels[-1].nodes[:, 0], levels
-        if return_associativity:
-            choose(self, x, needs_levels=True)  # raises where the kernels were asked for
-            return reduce_with_associativity(self.operator, x, lengths, self.finish())
-        return backends.reduce(self, x, lengths)
+            return root, levels
+        return root, associativity_loss(self.operator, levels)
 
     def finish(self) -> Finish:
         """What happens to the nodes of each level, one call a level."""

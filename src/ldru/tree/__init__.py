@@ -1,6 +1,6 @@
 """Reduce the elements of a word in a balanced binary tree."""
 
-from ldru.tree.associativity import reduce_with_associativity
+from ldru.tree.associativity import associativity_loss
 from ldru.tree.batched import Level, fill
 from ldru.tree.reduce import BACKENDS, check_lengths, tree_levels, tree_reduce
 from ldru.tree.reference import Finish
@@ -9,9 +9,9 @@ __all__ = [
     "BACKENDS",
     "Finish",
     "Level",
+    "associativity_loss",
     "check_lengths",
     "fill",
-    "reduce_with_associativity",
     "tree_levels",
     "tree_reduce",
 ]

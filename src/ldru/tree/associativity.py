@@ -1,19 +1,18 @@
-"""The reduction, and how far from associative its operator is on the nodes it meets."""
+"""How far from associative an operator is on the nodes that a reduction meets."""
+
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
-from ldru.tree.batched import climb, leaves
-from ldru.tree.reduce import check_lengths, check_words
-from ldru.tree.reference import Combine, Finish
+from ldru.tree.batched import Level
+from ldru.tree.reference import Combine
 
 EPSILON = 1e-8
 
 
-def reduce_with_associativity(
-    combine: Combine, x: Tensor, lengths: Tensor | None = None, finish: Finish | None = None
-) -> tuple[Tensor, Tensor]:
-    """`tree_reduce`, and the associativity loss of each word: -> [batch, dim], [batch].
+def associativity_loss(combine: Combine, levels: Iterable[Level]) -> Tensor:
+    """The associativity loss of each word whose reduction went through these levels: [batch].
 
     For neighbours a, b, c of one level, with x = (a b) c and y = a (b c):
 
@@ -22,39 +21,24 @@ def reduce_with_associativity(
     A level's loss is the mean over all its triples, which overlap; a word's is the mean over its
     levels of at least three nodes, 0 if it has none. The law of padding holds for it too.
     """
-    check_words(x)
-    check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
-    level = leaves(x, lengths)
-    lefts: list[Tensor] = []
-    rights: list[Tensor] = []
-    counts: list[tuple[int, Tensor | None]] = []
-    while (nodes := level.nodes).shape[1] > 1:
-        pairs = combine(nodes[:, :-1], nodes[:, 1:])
-        if nodes.shape[1] > 2:
-            lefts += [pairs[:, :-1], nodes[:, :-2]]
-            rights += [nodes[:, 2:], pairs[:, 1:]]
-            counts.append((nodes.shape[1] - 2, level.lengths))
-        level = climb(_looked_up(pairs), finish, level)
-    total = number = x.new_zeros(len(x))
-    if counts:
-        # The triples of all levels at once: one large product where there would be many small ones.
-        both = combine(torch.cat(lefts, dim=1), torch.cat(rights, dim=1))
-        parts = iter(both.split([count for count, _ in counts for _ in range(2)], dim=1))
-        for _, own in counts:
-            mean, is_counted = _mean(_difference(next(parts), next(parts)), own)
-            total, number = total + mean, number + is_counted
-    return level.nodes[:, 0], total / number.clamp(min=1)
-
-
-def _looked_up(pairs: Tensor) -> Combine:
-    """What the operator makes of (1, 2), (3, 4), ...: every second of all pairs of neighbours."""
-
-    def combine(left: Tensor, right: Tensor) -> Tensor:
-        found = pairs[:, ::2]
-        is_whole = found.shape[1] == left.shape[1]  # else the last one has no partner
-        return found if is_whole else torch.cat([found, left[:, -1:]], dim=1)
-
-    return combine
+    levels = list(levels)
+    nodes = [level.nodes for level in levels if level.nodes.shape[1] > 2]
+    total = number = levels[0].nodes.new_zeros(len(levels[0].nodes))
+    if not nodes:
+        return total
+    # All levels at once: two large products where there would be many small ones.
+    lefts, rights = [x[:, :-1] for x in nodes], [x[:, 1:] for x in nodes]
+    pairs = combine(torch.cat(lefts, dim=1), torch.cat(rights, dim=1))
+    lefts, rights = [], []
+    for x, pair in zip(nodes, pairs.split([x.shape[1] - 1 for x in nodes], dim=1), strict=True):
+        lefts += [pair[:, :-1], x[:, :-2]]
+        rights += [x[:, 2:], pair[:, 1:]]
+    both = combine(torch.cat(lefts, dim=1), torch.cat(rights, dim=1))
+    parts = iter(both.split([left.shape[1] for left in lefts], dim=1))
+    for level in levels[: len(nodes)]:
+        mean, is_counted = _mean(_difference(next(parts), next(parts)), level.lengths)
+        total, number = total + mean, number + is_counted
+    return total / number.clamp(min=1)
 
 
 def _mean(losses: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | int]:
