@@ -298,7 +298,7 @@ def test_a_missing_extra_is_named(capsys, tmp_path, monkeypatch):
     assert "pip install 'ldru[track]'" in err
 
 
-@pytest.mark.parametrize("name", ["fleet", "scaling", "text"])
+@pytest.mark.parametrize("name", ["fleet", "scaling", "text", "listops"])
 def test_benchmarks_write_numbers_and_a_figure(capsys, tmp_path, name):
     code, _, err = call(capsys, "bench", name, "--quick", "--device", "cpu", "--out", tmp_path)
     assert code == 0, err

@@ -10,18 +10,25 @@ from tyro.conf import Positional
 from ldru.cli.printing import print_rows
 from ldru.config import Json
 from ldru.errors import LdruError, unknown_name
+from ldru.experiments.bench_data import Case, bench_listops, bench_text
 from ldru.experiments.bench_models import bench_models
-from ldru.experiments.bench_text import bench_text
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
 from ldru.experiments.figures import BENCHMARK_FIGURES, save_figure
 from ldru.experiments.training import find_device
 from ldru.files import write_text
 
+QUICK_DATA = {
+    "members": (1, 2),
+    "cases": (Case(batch_size=4, length=8),),
+    "dim": 8,
+    "steps": 2,
+}
 QUICK = {
     "fleet": {"members": (1, 2), "dim": 16, "batch_size": 8, "steps": 3},
     "scaling": {"sizes": ("small",), "lengths": (4, 8), "batch_size": 2, "passes": 2},
     "models": {"names": ("ldru", "rnn"), "batch_size": 4, "words": 4, "steps": 2},
-    "text": {"members": (1, 2), "cases": ((4, 8),), "dim": 8, "steps": 2},
+    "text": QUICK_DATA,
+    "listops": QUICK_DATA,
 }
 
 
@@ -31,7 +38,8 @@ class Bench:
 
     Args:
         name: fleet (training steps of many LDRUs), scaling (one model by length), models (a step
-            and a test word of every architecture) or text (a step on texts beside a plain loop).
+            and a test word of every architecture), text or listops (a step on such words beside a
+            plain loop).
         out: folder for the numbers and the figure; numbers already there are not overwritten.
         device: cpu or cuda; by default a GPU where there is one.
         quick: few and small cases, to see that it works.
@@ -50,6 +58,7 @@ class Bench:
             "scaling": bench_scaling,
             "models": bench_models,
             "text": bench_text,
+            "listops": bench_listops,
         }
         if self.name not in benches:
             raise unknown_name("benchmark", self.name, benches)

@@ -130,11 +130,14 @@ def models_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
     return figure
 
 
-def text_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
-    """How many times faster a training step on texts is than a plain loop, per model."""
+def data_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
+    """How many times faster a training step on a data set is than a plain loop, per model."""
     figure = new_figure(width=7, height=4)
     axes = figure.subplots()
-    names = [f"{r['members']} x batch {r['batch_size']}, length {r['length']}" for r in rows]
+    names = [
+        f"{r['members']} x batch {r['batch_size']}, length {r['length']}, λ = {r['associativity']}"
+        for r in rows
+    ]
     axes.barh(names, [_number(row["ratio"]) for row in rows])
     axes.axvline(1, color="black", lw=0.8)
     axes.set(xlabel="plain PyTorch's time over ours, per model")
@@ -147,7 +150,8 @@ BENCHMARK_FIGURES = {
     "fleet": fleet_figure,
     "scaling": scaling_figure,
     "models": models_figure,
-    "text": text_figure,
+    "text": data_figure,
+    "listops": data_figure,
 }
 
 

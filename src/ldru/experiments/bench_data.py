@@ -1,0 +1,159 @@
+"""What a training step on a data set costs: our fleets beside a plain PyTorch loop."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from ldru.config import Json
+from ldru.experiments.benchmarks import seconds_per_call, time_steps
+from ldru.experiments.defaults import default_model, default_training
+from ldru.models import LDRUSpec
+from ldru.tasks import AnyTask, DataTask, TaskSpec, WordSet, task
+from ldru.training.fleet import Fleet, Member
+from ldru.training.spec import TrainSpec, products_in
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Words of one length, and the weight of the associativity loss (None: the paper's)."""
+
+    batch_size: int
+    length: int
+    associativity: float | None = None
+
+
+TEXT_CASES = tuple(
+    Case(batch_size=batch_size, length=length)
+    for batch_size, length in ((128, 16), (128, 32), (128, 64), (32, 64), (32, 128), (32, 256))
+)
+LISTOPS_CASES = tuple(
+    Case(batch_size=128, length=length, associativity=weight)
+    for weight in (1.0, 0.0)
+    for length in (8, 16, 40)
+)
+
+
+def bench_text(
+    *, cases: Sequence[Case] = TEXT_CASES, members: Sequence[int] = (1, 5), **options: Any
+) -> list[dict[str, Json]]:
+    """Steps of LDRUs at the paper's settings for texts."""
+    return bench_data(task("sst2"), cases=cases, members=members, **options)
+
+
+def bench_listops(
+    *, cases: Sequence[Case] = LISTOPS_CASES, members: Sequence[int] = (1, 3), **options: Any
+) -> list[dict[str, Json]]:
+    """Steps of LDRUs at the paper's settings for ListOps, also without associativity loss."""
+    return bench_data(task("listops"), cases=cases, members=members, **options)
+
+
+def bench_data(
+    data: AnyTask,
+    *,
+    cases: Sequence[Case],
+    members: Sequence[int],
+    dim: int = 256,
+    steps: int = 20,
+    device: torch.device,
+) -> list[dict[str, Json]]:
+    """Steps of LDRUs at the paper's settings for a data set, on random words of its vocabulary.
+
+    Ours is a fleet, on a GPU as a captured graph. Plain is one model in an ordinary training loop:
+    eager PyTorch, `torch.optim.AdamW`, gradients clipped; the ratio is per model.
+    """
+    spec = replace(default_model(data, "ldru"), dim=dim)  # type: ignore[call-arg]
+    assert isinstance(spec, LDRUSpec)
+    rows: list[dict[str, Json]] = []
+    for case in cases:
+        settings = replace(
+            default_training(data, spec), steps=10_000, batch_size=case.batch_size
+        ).resolved(data)
+        if case.associativity is not None:
+            settings = replace(settings, associativity=case.associativity)
+        words = random_words(data, count=4 * case.batch_size, length=case.length)
+        plain = 1e3 * seconds_per_call(
+            plain_step(spec, settings, words, device=device), calls=steps, device=device
+        )
+        for count in members:
+            fleet = Fleet(
+                [
+                    Member(name=f"seed{n}", task=words, build=spec.build, seed=n, settings=settings)
+                    for n in range(count)
+                ],
+                device=device,
+            )
+            fleet.plan(0, 64)
+            ours = 1e3 * time_steps(fleet, [case.length] * steps, is_captured=True)
+            rows.append(
+                {
+                    "members": count,
+                    "batch_size": case.batch_size,
+                    "length": case.length,
+                    "associativity": settings.associativity,
+                    "step_ms": ours,
+                    "plain_ms": plain,
+                    "ratio": count * plain / ours,
+                }
+            )
+            del fleet
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+    return rows
+
+
+def random_words(like: AnyTask, *, count: int, length: int) -> DataTask:
+    """A data set of words of one length in a task's vocabulary, with its classes."""
+    random = np.random.default_rng(0)
+    words = WordSet(
+        tokens=random.integers(like.vocab_size, size=count * length).astype(np.uint16),
+        offsets=np.arange(count + 1) * length,
+        labels=random.integers(like.num_classes, size=count).astype(np.uint8),
+    )
+    return DataTask(
+        spec=TaskSpec(name=f"random_{length}"),
+        vocab_size=like.vocab_size,
+        num_classes=like.num_classes,
+        tests=(),
+        open_set=lambda name: words,
+        encode=lambda text: np.array([int(number) for number in text.split()]),
+    )
+
+
+def plain_step(
+    spec: LDRUSpec, settings: TrainSpec, data: DataTask, *, device: torch.device
+) -> Callable[[], None]:
+    """A training step as one would write it with PyTorch's own parts."""
+    words = data.words("train")
+    shape = (settings.batch_size, int(words.lengths[0]))
+    count = settings.batch_size * shape[1]
+    tokens = torch.from_numpy(words.tokens[:count].astype(np.int64)).reshape(shape).to(device)
+    labels = torch.from_numpy(words.labels[: shape[0]].astype(np.int64)).to(device)
+    lengths = torch.full((shape[0],), shape[1], device=device)
+    with torch.random.fork_rng(devices=[]):
+        model = replace(spec, backend="batched").build(
+            vocab_size=data.vocab_size, num_classes=data.num_classes
+        )
+    model = model.to(device).train()
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=settings.learning_rate or 0.0, weight_decay=settings.weight_decay
+    )
+
+    def step() -> None:
+        with products_in(settings.precision, device=device):
+            if settings.associativity:
+                scores, lost = model(tokens, lengths, return_associativity=True)
+                extra = settings.associativity * lost.mean()
+            else:
+                scores, extra = model(tokens, lengths), 0.0
+            loss = functional.cross_entropy(scores, labels) + extra
+            optimizer.zero_grad()
+            loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        optimizer.step()
+
+    return step
