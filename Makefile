@@ -56,7 +56,7 @@ analysis: install
 	done
 
 # The same for trained runs; EMBEDDED="RUN RUN" compares two, such as trained up to 40 and to 150.
-DYCK_6   ?= $(wildcard results/runs/dyck_6-ldru-seed*)
+DYCK_6   ?= $(patsubst %/,%,$(dir $(wildcard results/runs/dyck_6-ldru-seed*/weights.safetensors)))
 EMBEDDED ?= $(firstword $(DYCK_6))
 
 analysis-runs: install

@@ -16,13 +16,13 @@ def test_every_run_is_judged_once_and_what_differs_by_seed_is_listed(tmp_path, c
     jobs = make_plan([table], folder).jobs
     with Board(jobs) as board:
         make_engine("local").run(jobs, board)
-    judge_missing(table, folder, label="ldru")
-    found = verdicts(table, folder, label="ldru")
-    records = found["parity_check"]
+    judge_missing(table, folder)
+    found = verdicts(table, folder)
+    records = found["parity_check", "ldru"]
     assert set(records) == {0, 1}
     assert all(not r.is_correct and r.monoid == 2 for r in records.values())  # hardly trained
     printed = capsys.readouterr().out
-    judge_missing(table, folder, label="ldru")
+    judge_missing(table, folder)
     assert capsys.readouterr().out == ""
     assert printed.count("parity_check-ldru-seed") == 2
     solved = replace(
@@ -36,7 +36,8 @@ def test_every_run_is_judged_once_and_what_differs_by_seed_is_listed(tmp_path, c
     unclear = replace(
         solved, states=None, is_correct=False, network_wrong_length=None, first_wrong_height=7
     )
-    rows = verdicts_markdown({"parity_check": {0: solved, 1: unclear}}).splitlines()
+    rows = verdicts_markdown({("parity_check", "ldru"): {0: solved, 1: unclear}}).splitlines()
     assert rows[-1] == (
-        "| parity_check | 2 | 3, none | correct, no finite one | errs at 8,193, errs by 2^7 | 2 |"
+        "| parity_check | ldru | 2 | 3, none | correct, no finite one | "
+        "errs at 8,193, errs by 2^7 | 2 |"
     )

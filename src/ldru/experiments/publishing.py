@@ -12,7 +12,7 @@ from pathlib import Path
 from ldru.config import digest, to_json
 from ldru.experiments.figures import save_figure
 from ldru.experiments.output import write_table
-from ldru.experiments.presets import TABLES
+from ldru.experiments.presets import TABLES, reported
 from ldru.experiments.records import evaluation_json
 from ldru.experiments.rendering import as_markdown, cell_results, cell_text
 from ldru.experiments.results import Results
@@ -22,22 +22,40 @@ from ldru.experiments.study_figures import accuracy_figure
 from ldru.experiments.table import Table
 from ldru.experiments.verdicts import verdicts, verdicts_markdown
 from ldru.files import whole_folder, write_text
+from ldru.models import LDRUSpec
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 FIGURE = "docs/central.png"
 
 
-def shown(name: str, results: Results) -> Table:
+READINGS = TABLES["leaf_block"]
+"""The LDRU as the paper's text has it, as its sizes have it, and without L2."""
+
+PUBLISHED = {table.name: table for table in (*TABLES.values(), TABLES["l2"].scaled(0.1))}
+"""What is written under results/tables, where there are runs."""
+
+
+def shown(table: Table, results: Results) -> Table:
     """A table without the columns that have no run yet."""
-    table = TABLES[name]
     cells = cell_results(table, results)
     ran = {label for (_, label), cell in cells.items() if cell.seeds}
     return replace(table, columns={k: v for k, v in table.columns.items() if k in ran})
 
 
+def overview(results: Results) -> Table:
+    """The central table with every reading of the LDRU, as far as it was run."""
+    central = TABLES["central"]
+    caption = (
+        f"{central.caption} leaf_block: with one more residual block on the leaves; "
+        "leaf_block_no_l2: with that and no L2 term."
+    )
+    columns = {**READINGS.columns, **central.columns}
+    return shown(replace(central, name="regular", caption=caption, columns=columns), results)
+
+
 def with_block(readme: str, results: Results) -> str:
     """The README with its table as the records have it."""
-    table = shown("central", results)
+    table = overview(results)
     text = as_markdown(table, cell_results(table, results))
     missing = [label for label in TABLES["central"].columns if label not in table.columns]
     holes = f"Not run yet: {', '.join(missing)}.\n\n" if missing else ""
@@ -51,34 +69,44 @@ def figure_digest(table: Table, results: Results) -> str:
     return digest({name: evaluation_json(e) for name, e in found.items() if e})
 
 
-def chosen_run(task: str, results: Results) -> Run:
-    """Of a task's runs of the LDRU, the one that was best in its last validation."""
-    runs = [Run.open(results.runs / s.name) for s in TABLES["central"].cell(task, "ldru").values()]
-    return max(runs, key=lambda run: run.record.final.accuracy)
+def chosen_run(task: str, results: Results) -> tuple[str, Run]:
+    """Of a task's LDRUs the one that was best in its last validation, and its column.
 
-
-def model_card(run: Run, results: Results) -> str:
-    """What one should know of a shipped model before using it."""
-    task, spec, record = run.language, run.spec, run.record
-    seeds = len(TABLES["central"].seeds)
-    numbers = {
-        name: cell_results(TABLES[name].restricted(tasks=[task.name], columns=["ldru"]), results)[
-            task.name, "ldru"
-        ]
-        for name in ("central", "central_id")
-    }
-    rows = [
-        f"| {'41 to 500' if name == 'central' else '1 to 40'} | {cell.seeds[spec.seed]:.2f} | "
-        f"{cell_text(cell)} |"
-        for name, cell in numbers.items()
+    Of equals the one with a leaf block, which is the likelier reading of the paper.
+    """
+    runs = [
+        (label, Run.open(results.runs / spec.name))
+        for label in reversed(list(READINGS.columns))
+        for spec in READINGS.cell(task, label).values()
+        if results.has_weights(spec)
     ]
+    return max(runs, key=lambda pair: pair[1].record.final.accuracy)
+
+
+def model_card(label: str, run: Run, results: Results) -> str:
+    """What one should know of a shipped model before using it; label: of its column."""
+    task, spec, record = run.language, run.spec, run.record
+    assert isinstance(spec.model, LDRUSpec)
+    seeds = len(READINGS.seeds)
+    rows = []
+    for name in ("central", "central_id"):
+        table = replace(
+            READINGS,
+            lengths=TABLES[name].lengths,
+            reported=reported.ldru_cells(TABLES[name].reported, label),
+        )
+        cells = cell_results(table.restricted(tasks=[task.name], columns=[label]), results)
+        cell = cells[task.name, label]
+        lengths = f"{table.lengths[0]} to {table.lengths[-1]}"
+        rows.append(f"| {lengths} | {cell.seeds[spec.seed]:.2f} | {cell_text(cell)} |")
+    block = " with a residual block on its leaves" if spec.model.leaf_block else ""
     settings = json.dumps({"model": to_json(spec.model), "train": to_json(spec.train)}, indent=2)
     return "\n".join(
         [
             f"# {task.name}",
             "",
-            f"An MLP-LDRU trained on words of `{task.name}` ({task.num_classes} classes, alphabet "
-            f"`{''.join(task.machine.alphabet)}`) up to length {spec.train.max_length}.",
+            f"An MLP-LDRU{block}, trained on words of `{task.name}` ({task.num_classes} classes, "
+            f"alphabet `{''.join(task.machine.alphabet)}`) up to length {spec.train.max_length}.",
             "",
             "```python",
             "import ldru",
@@ -92,7 +120,7 @@ def model_card(run: Run, results: Results) -> str:
             "| --- | ---: | ---: |",
             *rows,
             "",
-            f"Seed {spec.seed}: of {seeds} seeds the one with the best last validation "
+            f"Seed {spec.seed}: of all LDRUs for this task the one with the best last validation "
             f"({100 * record.final.accuracy:.1f} % at length {spec.train.validation_length}). "
             f"Weights of the last step, {record.final.step:,}. Trained on one {record.device} with "
             f"PyTorch {record.versions['torch']}. Run `{spec.name}`; SHA-256 of its files in "
@@ -113,13 +141,13 @@ def ship(results: Results, folder: Path) -> None:
         shutil.rmtree(folder)
     with whole_folder(folder) as parts:
         lines = []
-        for task, run in chosen.items():
+        for task, (label, run) in chosen.items():
             assert run.folder is not None
             (parts / task).mkdir()
             for name in PARTS:
                 shutil.copyfile(run.folder / name, parts / task / name)
                 lines.append(f"{checksum(parts / task / name)}  {task}/{name}\n")
-            (parts / task / CARD).write_text(model_card(run, results))
+            (parts / task / CARD).write_text(model_card(label, run, results))
         (parts / SUMS).write_text("".join(lines))
 
 
@@ -129,12 +157,12 @@ def publish(root: Path) -> None:
     ship(results, root / "src" / "ldru" / "shipped")
     readme = root / "README.md"
     write_text(readme, with_block(readme.read_text(), results))
-    table = shown("central", results)
+    table = overview(results)
     save_figure(accuracy_figure(table, results), root / FIGURE, note=figure_digest(table, results))
-    for name in TABLES:
-        if shown(name, results).columns:
-            write_table(TABLES[name], results)
-    judged = verdicts(TABLES["central"], results, label="ldru")
+    for table in PUBLISHED.values():
+        if shown(table, results).columns:
+            write_table(table, results)
+    judged = verdicts(READINGS, results)
     write_text(results.folder / "tables" / "verdicts.md", verdicts_markdown(judged))
 
 

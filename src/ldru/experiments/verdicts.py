@@ -3,6 +3,7 @@
 `make verdicts` extracts those that are missing under results/verdicts, run by run.
 """
 
+import itertools
 import json
 import time
 from collections.abc import Mapping
@@ -64,41 +65,40 @@ def judge(run: Run) -> VerdictRecord:
     )
 
 
-def judge_missing(table: Table, results: Results, *, label: str) -> None:
-    """Judge the runs of a column that are there and have no verdict yet."""
-    specs = [spec for task in table.tasks for spec in table.cell(task, label).values()]
-    for spec in specs:
+def judge_missing(table: Table, results: Results) -> None:
+    """Judge the runs of a table that are there, with weights, and have no verdict yet."""
+    for spec in table.runs():
         path = _path(results, spec.name)
-        if not path.exists() and (results.runs / spec.name).exists():
+        if not path.exists() and results.has_weights(spec):
             record = judge(Run.open(results.runs / spec.name))
             write_text(path, json.dumps(asdict(record), indent=1) + "\n")
             print(f"{spec.name}: {record.summary} ({record.seconds:.0f} s)", flush=True)
 
 
-def verdicts(table: Table, results: Results, *, label: str) -> dict[str, dict[int, VerdictRecord]]:
-    """What is kept, by task and seed."""
-    found: dict[str, dict[int, VerdictRecord]] = {}
-    for task in table.tasks:
+def verdicts(table: Table, results: Results) -> dict[tuple[str, str], dict[int, VerdictRecord]]:
+    """What is kept, by task and column, and by seed."""
+    found: dict[tuple[str, str], dict[int, VerdictRecord]] = {}
+    for task, label in itertools.product(table.tasks, table.columns):
         for seed, spec in table.cell(task, label).items():
             path = _path(results, spec.name)
             if path.exists():
                 record = from_json(VerdictRecord, json.loads(path.read_text()))
-                found.setdefault(task, {})[seed] = record
+                found.setdefault((task, label), {})[seed] = record
     return found
 
 
-def verdicts_markdown(found: Mapping[str, Mapping[int, VerdictRecord]]) -> str:
-    """A row for each task; what differs by seed is listed seed by seed."""
+def verdicts_markdown(found: Mapping[tuple[str, str], Mapping[int, VerdictRecord]]) -> str:
+    """A row for each task and column; what differs by seed is listed seed by seed."""
     lines = [
-        "**verdicts.** Of each LDRU of the central table: the states of its exact machine, whether "
-        "that is right at every length, and what is known of the network itself, by seed. A "
-        "network errs *at n* where a wrong word of n symbols was found, *by 2^k* where a sampled "
+        "**verdicts.** Of each LDRU of the table leaf_block: the states of its exact machine, "
+        "whether that is right at every length, and what is known of the network itself, by seed. "
+        "A network errs *at n* where a wrong word of n symbols was found, *by 2^k* where a sampled "
         "one of up to 2^k was.",
         "",
-        "| task | classes | states | exact machine | network | seconds |",
-        "| --- | ---: | ---: | --- | --- | ---: |",
+        "| task | model | classes | states | exact machine | network | seconds |",
+        "| --- | --- | ---: | ---: | --- | --- | ---: |",
     ]
-    for task, by_seed in found.items():
+    for (task, label), by_seed in found.items():
         some = list(by_seed.values())
         cells = [
             _listed(["none" if r.states is None else str(r.states) for r in some]),
@@ -106,7 +106,7 @@ def verdicts_markdown(found: Mapping[str, Mapping[int, VerdictRecord]]) -> str:
             _listed([_network(r) for r in some]),
             _listed([f"{r.seconds:.0f}" for r in some]),
         ]
-        lines.append(f"| {task} | {some[0].monoid} | " + " | ".join(cells) + " |")
+        lines.append(f"| {task} | {label} | {some[0].monoid} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -133,4 +133,4 @@ def _path(results: Results, name: str) -> Path:
 
 
 if __name__ == "__main__":
-    judge_missing(TABLES["central"], Results("results"), label="ldru")
+    judge_missing(TABLES["leaf_block"], Results("results"))

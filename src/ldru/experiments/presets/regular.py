@@ -95,21 +95,27 @@ OPTIMIZERS = Table(
     reported=reported.optimizer_cells(),
 )
 
+_VARIANTS = {
+    "ldru": Column(model=LDRUSpec(), train=PROTOCOL),
+    "leaf_block": Column(model=LDRUSpec(leaf_block=True), train=PROTOCOL),
+    "leaf_block_no_l2": Column(model=LDRUSpec(leaf_block=True), train=replace(PROTOCOL, l2=0.0)),
+}
 LEAF_BLOCK = Table(
     name="leaf_block",
-    caption="Mean accuracy over lengths 41 to 500 with one more residual block on the leaves.",
+    caption="Mean accuracy over lengths 41 to 500 with one more residual block on the leaves, and "
+    "with that and no L2 term.",
     tasks=tuple(TASKS),
-    columns={
-        "ldru": Column(model=LDRUSpec(), train=PROTOCOL),
-        "leaf_block": Column(model=LDRUSpec(leaf_block=True), train=PROTOCOL),
-    },
-    reported={key: cell for key, cell in CENTRAL.reported.items() if key[1] == "ldru"},
+    columns=_VARIANTS,
+    reported=reported.ldru_cells(CENTRAL.reported, *_VARIANTS),
 )
 
 L2 = Table(
     name="l2",
     caption="Mean accuracy over lengths 41 to 500 by the weight of L2, also with a leaf block.",
-    tasks=("tomita_3", "tomita_5", "prefix_4_4", "modular_arithmetic", "dyck_4"),
+    tasks=(
+        *("tomita_3", "tomita_5", "prefix_4_4", "modular_arithmetic"),
+        *("dyck_4", "dyck_6", "dyck_8", "dyck_12"),
+    ),
     columns={
         f"{'leaf-' if leaf_block else ''}{l2:g}": Column(
             model=LDRUSpec(leaf_block=leaf_block), train=replace(PROTOCOL, l2=l2)

@@ -1,6 +1,7 @@
 """The numbers that the paper prints, from the data file beside this one."""
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
@@ -116,6 +117,16 @@ def text_cells() -> Cells:
         )
         for task, row in values("nlp").items()
         for model, cell in row.items()
+    }
+
+
+def ldru_cells(cells: Mapping[tuple[str, str], Reported], *labels: str) -> Cells:
+    """The LDRU's cells for several readings of it: the paper's text and sizes disagree."""
+    return {
+        (row, label): cell
+        for (row, model), cell in cells.items()
+        if model == "ldru"
+        for label in labels
     }
 
 
