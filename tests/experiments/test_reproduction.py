@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from ldru.experiments import reproduction, results
 from ldru.experiments.board import Board
 from ldru.experiments.defaults import LISTOPS
 from ldru.experiments.engines import make_engine
+from ldru.experiments.engines.local import LocalEngine
 from ldru.experiments.engines.submitit import SubmititEngine
 from ldru.experiments.packing import pack, unpack
 from ldru.experiments.presets import TABLES
@@ -104,7 +106,7 @@ def test_the_board_says_what_is_done_running_and_left(tmp_path, capsys):
     assert [len(job.specs) for job in plan.jobs] == [4, 2, 4, 2]
     board = work("local", plan.jobs)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("started 4 runs of ldru on 2 tasks")
+    assert lines[0].startswith("started 4 runs of ldru on dyck_2 and parity_check")
     assert [line.split("; ")[1] for line in lines[:3]] == [
         "runs: 0 done, 4 running, 8 left",
         "runs: 4 done, 0 running, 8 left",
@@ -401,6 +403,56 @@ def test_a_worker_killed_in_the_middle_is_sent_the_job_again(tmp_path):
     assert len(list((there.folder / ".jobs").glob("*_submitted.pkl"))) == 2
     weights = [(folder.runs / spec.name / "weights.safetensors") for folder in (here, there)]
     assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def long_table():
+    """Two fleets that take seconds."""
+    train = replace(TRAIN, steps=1000, validate_every=500)
+    columns = {name: replace(c, train=train) for name, c in small_table().columns.items()}
+    return small_table(columns=columns, tasks=("parity_check",), seeds=(0,))
+
+
+def test_fleets_side_by_side_give_the_same_runs_though_a_worker_is_killed(tmp_path, capsys):
+    table = long_table()
+    here, there = Results(tmp_path / "here"), Results(tmp_path / "there")
+    work("local", make_plan([table], here).jobs)
+    capsys.readouterr()
+    killed = []
+
+    def kill_one():
+        while not killed:
+            some = multiprocessing.active_children()
+            if len(some) == 2 and len(list((there.folder / ".claims").glob("*"))) == 2:
+                some[0].kill()
+                killed.append(some[0].pid)
+            time.sleep(0.02)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    board = work(LocalEngine(at_once=2), make_plan([table], there).jobs)
+    killer.join()
+    assert "runs: 0 done, 2 running, 0 left" in capsys.readouterr().err
+    assert board.summary == "runs: 2 done, 0 running, 0 left"
+    (total,) = board._progress.tasks
+    assert total.completed == total.total == 2000
+    for spec in table.runs():
+        parts = [folder.runs / spec.name / "weights.safetensors" for folder in (here, there)]
+        assert parts[0].read_bytes() == parts[1].read_bytes()
+        record = json.loads((there.runs / spec.name / "record.json").read_text())
+        assert set(record["evaluation"]) == {"1", "2", "3", "4", "5", "6"}
+
+
+def test_a_fleet_side_by_side_that_cannot_work_says_why(tmp_path):
+    jobs = make_plan([small_table()], Results(tmp_path), device="nowhere").jobs
+    with pytest.raises(
+        ldru.LdruError, match=r"the fleet of .* failed: there is no device 'nowhere'"
+    ):
+        work(LocalEngine(at_once=2), jobs)
+    assert not multiprocessing.active_children()
+    with pytest.raises(ldru.LdruError, match="at least one fleet is worked on at once, got 0"):
+        make_engine("local", at_once=0)
+    with pytest.raises(ldru.LdruError, match="an option of the local engine, not of ray"):
+        make_engine("ray", at_once=2)
 
 
 def test_ray_gives_records_of_the_same_form(tmp_path):

@@ -36,7 +36,9 @@ class Reproduce:
         engine: local (this machine), ray or submitit (SLURM).
         out: the results folder.
         device: cpu or cuda; by default a GPU where there is one.
-        fleet_size: how many models train at once, at most.
+        fleet_size: how many models a fleet has, at most.
+        at_once: fleets that this machine works on at once, in as many processes; by default as many
+            as it has GPUs. Small fleets gain from sharing a GPU.
         plan: only say what would run.
         render: run nothing; write tables and figures from the records that are there.
         pack: gather the finished runs of these tables into a file.
@@ -54,6 +56,7 @@ class Reproduce:
     out: Path = Path("results")
     device: str | None = None
     fleet_size: int = FLEET_SIZE
+    at_once: int | None = None
     plan: bool = False
     render: bool = False
     pack: Path | None = None
@@ -95,7 +98,7 @@ class Reproduce:
         for number, job in enumerate(plan.jobs, start=1):
             say(f"  {number}. {job.title}")
         if not self.plan and not self.render:
-            engine = make_engine(self.engine)
+            engine = make_engine(self.engine, at_once=self.at_once)
             with Board(plan.jobs) as board:
                 engine.run(plan.jobs, board)
         for table in tables:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Board:
     """Live on a terminal; elsewhere a line when a fleet starts and when it ends.
 
-    It watches a fleet of this process step by step, and those of other machines as they end.
+    It watches the fleets of this machine step by step, and those of others as they end.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -25,7 +25,7 @@ class Board:
         self._progress = make_progress(TextColumn("{task.fields[note]}"))
         steps = sum(spec.train.steps or 0 for job in jobs for spec in job.specs)
         self._total = self._progress.add_task("model-steps", total=steps, note="")
-        self._steps = 0
+        self._steps: dict[Job, int] = {}
         self._bars: dict[Job, TaskID] = {}
 
     def __enter__(self) -> "Board":
@@ -48,8 +48,7 @@ class Board:
         self._done.append(job)
         if job in self._bars:
             self._progress.remove_task(self._bars.pop(job))
-        self._steps += _steps(job)
-        self._progress.update(self._total, completed=self._steps)
+        self._count(job, _steps(job))
         self._say(f"finished {job.title}")
 
     def show(self, job: Job, doing: str, *, completed: int, total: int, note: str = "") -> None:
@@ -61,7 +60,11 @@ class Board:
 
     def advance_to(self, job: Job, step: int) -> None:
         """Count the steps of a fleet that is under way."""
-        self._progress.update(self._total, completed=self._steps + _steps(job, upto=step))
+        self._count(job, _steps(job, upto=step))
+
+    def _count(self, job: Job, steps: int) -> None:
+        self._steps[job] = steps
+        self._progress.update(self._total, completed=sum(self._steps.values()))
 
     @property
     def summary(self) -> str:

@@ -55,11 +55,12 @@ class Job:
         """What the fleet is, in a line."""
         first, tasks = self.specs[0], {spec.task.name for spec in self.specs}
         steps = sorted({spec.train.steps or 0 for spec in self.specs})
-        where = f"{len(tasks)} tasks, words up to {first.train.max_length}"
-        if isinstance(self.lengths[0], str):
-            where = " and ".join(sorted(tasks))
+        where = f"{len(tasks)} tasks" if len(tasks) > 2 else " and ".join(sorted(tasks))
+        if isinstance(self.lengths[0], int):
+            where += f", words up to {first.train.max_length}"
+        runs = "1 run" if len(self.specs) == 1 else f"{len(self.specs)} runs"
         return (
-            f"{len(self.specs)} runs of {model_name(first.model)} on {where}, "
+            f"{runs} of {model_name(first.model)} on {where}, "
             f"{' and '.join(f'{count:,}' for count in steps)} steps"
         )
 

@@ -1,4 +1,4 @@
-"""Who works on the fleets of a plan: this process, a Ray cluster, or SLURM.
+"""Who works on the fleets of a plan: this machine, a Ray cluster, or SLURM.
 
 An engine has one method, `run(jobs, board)`, which returns when every job has been worked on, and
 tells the board of each. A job can be worked on again at any time: finished runs are taken as they
@@ -9,7 +9,7 @@ once more.
 from collections.abc import Sequence
 from typing import Protocol
 
-from ldru.errors import unknown_name
+from ldru.errors import LdruError, unknown_name
 from ldru.experiments.board import Board
 from ldru.experiments.engines.local import LocalEngine
 from ldru.experiments.engines.ray import RayEngine
@@ -31,8 +31,12 @@ ENGINES: dict[str, type[Engine]] = {
 }
 
 
-def make_engine(name: str) -> Engine:
-    """An engine by name, as it is without further settings."""
+def make_engine(name: str, *, at_once: int | None = None) -> Engine:
+    """An engine by name; at_once: see `LocalEngine`, the others know their machines themselves."""
     if name not in ENGINES:
         raise unknown_name("engine", name, ENGINES)
+    if name == "local":
+        return LocalEngine(at_once=at_once)
+    if at_once is not None:
+        raise LdruError(f"fleets at once are an option of the local engine, not of {name}")
     return ENGINES[name]()

@@ -1,17 +1,157 @@
-"""Fleets one after the other in this process."""
+"""Fleets on this machine: one after the other in this process, or side by side in several."""
 
+import multiprocessing
+import os
+import signal
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple
 
-from ldru.experiments.board import Board
+import torch
+
+from ldru.errors import LdruError, RunError
+from ldru.evaluation import Part
+from ldru.experiments.board import Board, Watcher
 from ldru.experiments.reproduction import Job, work_on
+from ldru.training.checkpoint import LogEntry
+
+RETRIES = 3
+FAILED = "failed"
+
+
+class Worker(NamedTuple):
+    """A process that works on a job.
+
+    place: which of those at once it is; it decides on the GPU.
+    """
+
+    process: BaseProcess
+    job: Job
+    place: int
 
 
 class LocalEngine:
-    """Works on jobs here."""
+    """Works on jobs on this machine.
+
+    at_once: how many fleets, each in a process of its own, on the GPUs in turn. Small fleets do not
+        fill a GPU, so several may share one. None for as many as there are GPUs to choose from.
+    """
+
+    def __init__(self, *, at_once: int | None = None) -> None:
+        if at_once is not None and at_once < 1:
+            raise LdruError(f"at least one fleet is worked on at once, got {at_once}")
+        self.at_once = at_once
 
     def run(self, jobs: Sequence[Job], board: Board) -> None:
-        """Work on every job in turn."""
+        """Work on every job; a worker that dies is replaced."""
+        is_free = all(job.device is None for job in jobs)
+        at_once = self.at_once or (max(1, torch.cuda.device_count()) if is_free else 1)
+        if at_once > 1 and len(jobs) > 1:
+            _SideBySide(jobs, board, at_once=min(at_once, len(jobs))).run()
+            return
         for job in jobs:
             watcher = board.start(job)
             work_on(job, observers=[watcher], on_length=watcher.on_length)
             board.finish(job)
+
+
+class _SideBySide:
+    """Some jobs at once, each in a process that reports through a pipe of its own."""
+
+    def __init__(self, jobs: Sequence[Job], board: Board, *, at_once: int) -> None:
+        self.waiting, self.board, self.at_once = list(jobs), board, at_once
+        self.running: dict[Connection, Worker] = {}
+        self.watchers: dict[Job, Watcher] = {}
+        self.tries: Counter[Job] = Counter()
+
+    def run(self) -> None:
+        try:
+            while self.waiting or self.running:
+                while self.waiting and len(self.running) < self.at_once:
+                    self._start(self.waiting.pop(0))
+                for pipe in wait(list(self.running)):
+                    assert isinstance(pipe, Connection)
+                    self._listen(pipe)
+        finally:
+            for worker in self.running.values():
+                worker.process.terminate()
+                worker.process.join()
+
+    def _start(self, job: Job) -> None:
+        taken = {worker.place for worker in self.running.values()}
+        place = min(set(range(self.at_once)) - taken)
+        # A forked process could not use CUDA, and these are to die with this one.
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(
+            target=_work, args=(_placed(job, place).to_json(), self.at_once, theirs), daemon=True
+        )
+        process.start()
+        theirs.close()
+        self.running[ours] = Worker(process, job, place)
+        self.tries[job] += 1
+        if job not in self.watchers:
+            self.watchers[job] = self.board.start(job)
+
+    def _listen(self, pipe: Connection) -> None:
+        """Take one report, or the end of a worker."""
+        _, job, _ = self.running[pipe]
+        try:
+            method, arguments = pipe.recv()
+        except EOFError:
+            self._end(pipe)
+            return
+        if method == FAILED:
+            raise RunError(f"the fleet of {job.specs[0].name} failed: {arguments[0]}")
+        getattr(self.watchers[job], method)(*arguments)
+
+    def _end(self, pipe: Connection) -> None:
+        process, job, _ = self.running.pop(pipe)
+        process.join()
+        if process.exitcode == 0:
+            self.board.finish(job)
+        elif self.tries[job] < RETRIES:
+            self.waiting.insert(0, job)
+        else:
+            raise RunError(
+                f"the fleet of {job.specs[0].name} ended {RETRIES} times, last with exit status "
+                f"{process.exitcode}"
+            )
+
+
+def _placed(job: Job, place: int) -> Job:
+    """A job on the GPU of its place, unless it says where."""
+    gpus = torch.cuda.device_count()
+    if job.device is not None or not gpus:
+        return job
+    return replace(job, device=f"cuda:{place % gpus}")
+
+
+def _work(job: dict, at_once: int, pipe: Connection) -> None:
+    """What a worker does: a job, reported through a pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // at_once))
+    reporter = _Reporter(pipe)
+    try:
+        work_on(Job.from_json(job), observers=[reporter], on_length=reporter.on_length)
+    except LdruError as problem:
+        pipe.send((FAILED, (str(problem),)))
+
+
+class _Reporter:
+    """An observer elsewhere: sends what it is told."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self.pipe = pipe
+
+    def on_steps(self, step: int, losses: dict[str, float]) -> None:
+        self.pipe.send(("on_steps", (step, losses)))
+
+    def on_log(self, entries: dict[str, LogEntry]) -> None:
+        self.pipe.send(("on_log", (entries,)))
+
+    def on_length(self, length: Part) -> None:
+        self.pipe.send(("on_length", (length,)))
