@@ -385,6 +385,10 @@ def test_listops_from_training_to_predictions(capsys, tmp_path, small_listops):
     record = json.loads((folder / "record.json").read_text())
     assert record["data"]
 
+    for command in (("eval", folder), ("train", "listops_40", *tiny)):
+        code, _, err = call(capsys, *command, "--lengths", "1:5")
+        assert code == 2
+        assert "--lengths is for tasks that draw their words" in err
     code, out, _ = call(capsys, "eval", folder, "--sets", "validation", "3,9 5-20")
     assert code == 0
     assert "validation" in out

@@ -1,5 +1,6 @@
 """Files and folders that are whole or absent: written beside their place, then renamed into it."""
 
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -54,6 +55,29 @@ def check_writable(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
+
+
+@contextmanager
+def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
+    """Hold a lock on a file for the length of a block, and say whether it could be had.
+
+    The system drops it when the process ends, however it ends. Windows has no such locks: there
+    nobody is kept out.
+
+    waits: until whoever holds it lets go.
+    """
+    with path.open("w") as file:
+        if importlib.util.find_spec("fcntl") is None:
+            yield True
+            return
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # somebody else has it: that is the answer
+            yield False
+        else:
+            yield True
 
 
 @contextmanager

@@ -316,6 +316,17 @@ def test_packed_runs_are_merged_and_nothing_is_overwritten(tmp_path):
     marker.write_text("")
     assert unpack(file, there) == ([], names)
     assert marker.read_text() == ""
+    records = tmp_path / "records.zip"
+    pack(here, table.runs(), records, has_weights=False)
+    for is_same in (True, False):
+        other = Results(tmp_path / f"other-{is_same}")
+        unpack(records, other)
+        weights = other.runs / names[0] / "weights.safetensors"
+        assert not weights.exists()
+        if not is_same:
+            (other.runs / names[0] / "log.jsonl").write_text("")
+        assert unpack(file, other) == ([], names)
+        assert weights.exists() is is_same
     (tmp_path / "bad.zip").write_bytes(b"no zip")
     with pytest.raises(ldru.LdruError, match="no file of packed runs"):
         unpack(tmp_path / "bad.zip", there)

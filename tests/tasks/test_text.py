@@ -190,15 +190,19 @@ def test_without_data_the_error_says_what_is_expected(small_texts, tmp_path):
     ("text", "message"),
     [
         ("good\t1\tx\n", r"train.tsv, line 3: expected 2 columns, got 3"),
-        ("good\t2\n", r"line 3: unknown label '2'; known: 0, 1"),
+        ("good\t2\n", r"line 3: unknown label '2' \(known: 0, 1\)"),
         (" \t1\n", r"line 3: a text is empty"),
     ],
 )
 def test_a_wrong_row_is_named(small_texts, text, message):
     (small_texts / "SST-2" / "train.tsv").write_text("sentence\tlabel\nfine\t0\n" + text)
-    with pytest.raises(LdruError, match=message):
+    with pytest.raises(LdruError, match=f"{message}; mend that row, or leave such rows out"):
         prepare("sst2", data=small_texts)
     assert not (small_texts.parent / "data" / "text" / "sst2" / "train").exists()
+    train, dev = prepare("sst2", data=small_texts, skip_broken=True)
+    assert (train.texts, train.broken, dev.broken) == (1, 1, 0)
+    again, _ = prepare("sst2", data=small_texts)
+    assert again == train
 
 
 def test_a_wrong_header_or_csv_is_named(small_texts):
@@ -254,7 +258,7 @@ def test_parquet_files_are_read_and_full_stops_go_where_training_has_none(small_
     with pytest.raises(LdruError, match=r"train_subset.parquet, row 1: a text is empty"):
         read_texts(subset, "train", small_texts)
     write_parquet(small_texts / "mnli" / "train_subset.parquet", [("film", "play", 3)])
-    with pytest.raises(LdruError, match=r"row 1: unknown label 3; known: 0 entailment"):
+    with pytest.raises(LdruError, match=r"row 1: unknown label 3 \(known: 0 entailment"):
         read_texts(subset, "train", small_texts)
     (small_texts / "mnli" / "train_subset.parquet").write_text("no table")
     with pytest.raises(LdruError, match="cannot read"):
@@ -275,6 +279,13 @@ def test_the_hub_is_asked_only_by_name(small_texts, monkeypatch):
     assert asked == [("nyu-mll/glue", "sst2", "validation")]
     with pytest.raises(LdruError, match="not on the hub"):
         read_texts(find_set("qnli_subset"), "dev", "hub")
+
+    def no_network(name, configuration, *, split):
+        raise ConnectionError("couldn't reach the hub")
+
+    monkeypatch.setattr(sys.modules["datasets"], "load_dataset", no_network)
+    with pytest.raises(LdruError, match="cannot read nyu-mll/glue from the hub: couldn't reach"):
+        read_texts(find_set("sst2"), "dev", "hub")
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"ldru\[text\]"):
         read_texts(find_set("sst2"), "dev", "hub")

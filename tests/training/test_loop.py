@@ -115,6 +115,38 @@ def test_killed_and_resumed_is_bit_identical(tmp_path):
             assert {**first, "seconds": 0} == {**second, "seconds": 0}
 
 
+def test_two_processes_do_not_train_the_same(tmp_path):
+    process = run_script(tmp_path)
+    _wait_for_step(tmp_path, 1, process)
+    with pytest.raises(ldru.LdruError, match="another process is at this training"):
+        ldru.train_many(
+            ["parity_check", "cycle_navigation"],
+            model=ldru.LDRUSpec(dim=8),
+            seeds=(0, 1),
+            settings=replace(SMALL, steps=400),
+            out=tmp_path,
+            resume=True,
+        )
+    assert process.wait() == 0
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_training_does_not_go_on_with_other_words(tmp_path, small_listops, monkeypatch):
+    arguments = {
+        "model": ldru.LDRUSpec(dim=4),
+        "settings": replace(SMALL, steps=20, validate_every=5, learning_rate=1e-3),
+        "out": tmp_path,
+        "checkpoint_seconds": 0.0,
+    }
+    with pytest.raises(StoppedError):
+        ldru.train("listops_40", observers=[StopAt(15)], **arguments)
+    other = ldru.task("listops_50").words("train")
+    changed = replace(ldru.task("listops_40"), open_set=lambda name: other)
+    monkeypatch.setattr("ldru.experiments.training.task_from_spec", lambda spec: changed)
+    with pytest.raises(ldru.LdruError, match="began with other words of 'listops_40'"):
+        ldru.train("listops_40", resume=True, **arguments)
+
+
 def _wait_for_step(out, least, process):
     for _ in range(1200):
         assert process.poll() is None, "it finished before it could be killed"

@@ -9,6 +9,8 @@ from tyro.conf import Positional
 
 import ldru
 from ldru.errors import LdruError
+from ldru.evaluation import parse_lengths
+from ldru.experiments.results import WORDS
 from ldru.experiments.run import Run
 from ldru.experiments.training import find_device
 from ldru.tasks import DataTask, Task
@@ -44,10 +46,30 @@ def open_run(path: Path, *, device: str | None) -> Run:
     return run
 
 
-def check_words(words: int) -> None:
-    """Raise on a number of test words that cannot be drawn, before hours of training."""
+@dataclass(frozen=True)
+class DrawnWords:
+    """Test words that are drawn: of which lengths, and how many of each."""
+
+    lengths: list[int]
+    words: int
+
+
+def drawn_words(lengths: str | None, words: int | None, *, usual: str) -> DrawnWords:
+    """Options as given, checked before hours of training; usual: lengths, where none are given."""
+    words = WORDS if words is None else words
     if words < 1:
         raise LdruError(f"--words must be at least 1, got {words}")
+    return DrawnWords(parse_lengths(usual if lengths is None else lengths), words)
+
+
+def check_not_drawn(task: DataTask, **options: object) -> None:
+    """Raise on an option for drawn words, which a data set has none of."""
+    for name, value in options.items():
+        if value is not None:
+            raise LdruError(
+                f"{task.name!r} is a data set with test sets of its own: --{name} is for tasks "
+                "that draw their words"
+            )
 
 
 def lines(path: Path | None) -> Iterator[str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from ldru.cli.arguments import check_words, open_run
+from ldru.cli.arguments import check_not_drawn, drawn_words, open_run
 from ldru.cli.printing import print_rows
 from ldru.config import Json
 from ldru.errors import LdruError
-from ldru.evaluation import METRICS, Evaluation, LengthResult, Part, parse_lengths
+from ldru.evaluation import METRICS, Evaluation, LengthResult, Part
 from ldru.experiments.evaluating import evaluate_runs, together
 from ldru.experiments.figures import accuracy_figure, check_figure_path, save_figure
 from ldru.experiments.observers import counting
@@ -20,8 +20,10 @@ from ldru.experiments.records import evaluation_json
 from ldru.experiments.run import Run
 from ldru.experiments.summary import summarise
 from ldru.experiments.training import check_seed
+from ldru.files import check_writable
 from ldru.tasks import DataTask, Task
 
+LENGTHS = "41:500"
 LARGEST_PRINTED_CLASSES = 10
 
 
@@ -31,9 +33,9 @@ class Eval:
 
     Args:
         run: a run folder, or the name of a shipped model such as parity_check.
-        lengths: e.g. 41:500, 10:100:5 or 40,80,160.
+        lengths: e.g. 41:500 (the default), 10:100:5 or 40,80,160.
         sets: names of test sets, e.g. '3,9 41-60' or validation; by default all tests.
-        words: test words per length.
+        words: test words per length, by default 512.
         seed: another seed draws other words.
         plot: where to draw the curve; by default in the run folder (shipped: here).
         device: cpu or cuda; by default a GPU where there is one.
@@ -41,26 +43,27 @@ class Eval:
     """
 
     run: Positional[Path]
-    lengths: str = "41:500"
+    lengths: str | None = None
     sets: tuple[str, ...] = ()
-    words: int = 512
+    words: int | None = None
     seed: int = 0
     plot: Path | None = None
     device: str | None = None
     json: bool = False
 
     def __call__(self) -> None:
-        lengths: Sequence[Part] = parse_lengths(self.lengths)
-        check_words(self.words)
-        name = f"accuracy-{self.lengths.replace(':', '-').replace(',', '_')}.png"
+        drawn = drawn_words(self.lengths, self.words, usual=LENGTHS)
+        name = f"accuracy-{(self.lengths or LENGTHS).replace(':', '-').replace(',', '_')}.png"
         check_figure_path(self.plot or Path(name))
         run = open_run(self.run, device=self.device)
         plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
+        parts: Sequence[Part] = drawn.lengths
         if isinstance(run.task, DataTask):
-            lengths = self.sets or run.task.tests
+            check_not_drawn(run.task, lengths=self.lengths, words=self.words, plot=self.plot)
+            parts = self.sets or run.task.tests
         elif self.sets:
             raise LdruError(f"{run.task.name!r} has no test sets; give --lengths")
-        (evaluation,) = evaluated([run], lengths, words=self.words, seed=check_seed(self.seed))
+        (evaluation,) = evaluated([run], parts, words=drawn.words, seed=check_seed(self.seed))
         result = show_evaluation(run, evaluation, as_json=self.json)
         if self.json:
             print(json.dumps(result))
@@ -78,6 +81,9 @@ def evaluated(
         run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
         for run in runs
     ]
+    for run in runs:
+        if run.folder is not None and seed == 0:
+            check_writable(run.folder)
     missing: dict[tuple[Part, ...], list[int]] = {}
     for index, results in enumerate(known):
         lacks = tuple(

@@ -22,12 +22,14 @@ class Prepare:
             five names.
         data: a folder of Parquet files or of the official ones, or hub for the Hugging Face hub.
         vocabulary: a vocab.txt of bert-base-uncased; by default bert_vocab/vocab.txt in the folder.
+        skip_broken: leave out rows that lack a column, a text or a known label, and count them.
         json: print JSON.
     """
 
     names: Positional[tuple[str, ...]]
     data: str
     vocabulary: Path | None = None
+    skip_broken: bool = False
     json: bool = False
 
     def __call__(self) -> None:
@@ -36,7 +38,9 @@ class Prepare:
         done = [
             dataclasses.asdict(part)
             for name in self.names
-            for part in prepare(name, data=self.data, vocabulary=self.vocabulary)
+            for part in prepare(
+                name, data=self.data, vocabulary=self.vocabulary, skip_broken=self.skip_broken
+            )
         ]
         print_rows(done, as_json=self.json)
 

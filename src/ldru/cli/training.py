@@ -11,11 +11,11 @@ from typing import Annotated, ClassVar
 from tyro.conf import OmitArgPrefixes, Positional
 
 import ldru
-from ldru.cli.arguments import check_words
+from ldru.cli.arguments import check_not_drawn, drawn_words
 from ldru.cli.evaluating import draw, evaluated, show_evaluation
 from ldru.config import Json
 from ldru.errors import LdruError
-from ldru.evaluation import Part, parse_lengths
+from ldru.evaluation import Part
 from ldru.experiments.defaults import default_model, default_training
 from ldru.experiments.observers import ProgressBar, make_trackers
 from ldru.models import ModelSpec, model_name, model_spec
@@ -44,8 +44,8 @@ class Train:
         out: folder for the run folders.
         resume: keep finished runs and go on from the last checkpoint.
         init_from: a run folder whose weights to start from.
-        lengths: lengths to evaluate, e.g. 41:500.
-        words: test words per length.
+        lengths: lengths to evaluate, e.g. 41:500; by default 1:500.
+        words: test words per length, by default 512.
         device: cpu or cuda; by default a GPU where there is one.
         checkpoint_seconds: how much work a sudden end may cost.
         track: tensorboard, wandb.
@@ -63,8 +63,8 @@ class Train:
     out: Path = Path("runs")
     resume: bool = False
     init_from: Path | None = None
-    lengths: str = "1:500"
-    words: int = 512
+    lengths: str | None = None
+    words: int | None = None
     device: str | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     track: tuple[str, ...] = ()
@@ -73,8 +73,7 @@ class Train:
     is_data: ClassVar[bool] = False
 
     def __call__(self) -> None:
-        lengths: Sequence[Part] = parse_lengths(self.lengths)
-        check_words(self.words)
+        drawn = drawn_words(self.lengths, self.words, usual="1:500")
         tasks = [ldru.task(name) for name in self.tasks]
         if self.regex is not None or self.machine is not None or self.alphabet is not None:
             tasks.append(ldru.task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
@@ -83,6 +82,8 @@ class Train:
         data = [task for task in tasks if isinstance(task, DataTask)]
         if bool(data) != self.is_data:
             raise LdruError(f"name the data set {data[0].name!r} right behind `train`")
+        if data:
+            check_not_drawn(data[0], lengths=self.lengths, words=self.words)
         for other in data[1:]:
             if _usual(other, self.settings) != _usual(data[0], self.settings):  # type: ignore[attr-defined]
                 raise LdruError(
@@ -112,8 +113,8 @@ class Train:
             return
         results: list[Json] = []
         trained = [run for by_seed in runs.values() for run in by_seed.values()]
-        parts = data[0].tests if data else lengths
-        evaluations = evaluated(trained, parts, words=self.words, seed=0)
+        parts: Sequence[Part] = data[0].tests if data else drawn.lengths
+        evaluations = evaluated(trained, parts, words=drawn.words, seed=0)
         for run, evaluation in zip(trained, evaluations, strict=True):
             assert run.folder is not None
             results.append(show_evaluation(run, evaluation, as_json=self.json))

@@ -12,6 +12,8 @@ from ldru.experiments.run import PARTS, RECORD, SETTINGS, WEIGHTS, Run
 from ldru.experiments.spec import RunSpec
 from ldru.files import check_writable, whole_file, whole_folder
 
+OTHERS = tuple(part for part in PARTS if part != WEIGHTS)
+
 
 def pack(
     results: Results, specs: Iterable[RunSpec], file: str | Path, *, has_weights: bool = True
@@ -45,7 +47,9 @@ def pack(
 def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
     """Merge packed runs into a folder: names of the new ones, and of those already there.
 
-    A run that is already there stays as it is. Each new one appears whole, and is read first.
+    A run that is already there stays as it is, but one that came as a record alone is given its
+    weights, where that very record is packed with them. Each new one appears whole, and is read
+    first.
     """
     if not Path(file).is_file():
         raise LdruError(f"there is no file {str(file)!r} to unpack")
@@ -56,6 +60,7 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
             for name in _run_names(archive, file):
                 if (results.runs / name).exists():
                     known.append(name)
+                    _add_weights(results.runs / name, archive)
                     continue
                 with whole_folder(results.runs / name) as folder:
                     for part in PARTS:
@@ -68,6 +73,16 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
     except (zipfile.BadZipFile, KeyError) as problem:
         raise RunError(f"{str(file)!r} is no file of packed runs: {problem}") from problem
     return new, known
+
+
+def _add_weights(folder: Path, archive: zipfile.ZipFile) -> None:
+    """Complete a record with the weights it belongs to."""
+    packed = f"{folder.name}/{WEIGHTS}"
+    if (folder / WEIGHTS).exists() or packed not in archive.namelist():
+        return
+    if all((folder / p).read_bytes() == archive.read(f"{folder.name}/{p}") for p in OTHERS):
+        with whole_file(folder / WEIGHTS) as temporary:
+            temporary.write_bytes(archive.read(packed))
 
 
 def _read(folder: Path) -> RunSpec:

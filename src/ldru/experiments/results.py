@@ -12,7 +12,7 @@ from ldru.evaluation import Evaluation, LengthResult, Part
 from ldru.experiments.records import Record
 from ldru.experiments.run import RECORD, SETTINGS, WEIGHTS
 from ldru.experiments.spec import RunSpec
-from ldru.files import check_writable
+from ldru.files import check_writable, lock
 
 WORDS = 512
 """Test words of each length, as in the paper."""
@@ -68,24 +68,11 @@ class Results:
 
     @contextmanager
     def claimed(self, specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
-        """Those of the runs that no other process works on, held for the length of a block.
-
-        A claim is a lock on a file, which the system drops when its process ends, however it ends.
-        """
-        import fcntl  # no such locks on Windows
-
+        """Those of the runs that no other process works on, held for the length of a block."""
         claims = self.folder / ".claims"
         check_writable(claims)
         with ExitStack() as stack:
-            ours = []
-            for spec in specs:
-                file = stack.enter_context((claims / spec.name).open("w"))
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:  # somebody else has it: that is the answer
-                    continue
-                ours.append(spec)
-            yield ours
+            yield [spec for spec in specs if stack.enter_context(lock(claims / spec.name))]
 
 
 def _read(folder: Path, spec: RunSpec) -> Record:

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -164,6 +165,8 @@ def train_runs(
         is_kept = out is not None and group.is_first
         done[spec] = run.saved(Path(out or "") / spec.name) if is_kept else run
 
+    ours = checkpoint if group.is_first else None
+
     def train_all(some: Sequence[RunSpec]) -> None:
         train_fleet(
             [_member(spec, plan[spec], source) for spec in some],
@@ -174,15 +177,17 @@ def train_runs(
             observers=observers,
             group=group,
         )
-        if checkpoint is not None and group.is_first:
-            checkpoint.remove()
+        if ours is not None:
+            ours.clear()
 
-    with joined(where):
+    with joined(where), nullcontext() if ours is None else ours.held():
         if checkpoint is not None and checkpoint.exists():
             train_all(list(plan))
         missing = [spec for spec in plan if spec not in done]
         if missing:
             train_all(missing)
+        if ours is not None:
+            ours.remove()
     return done
 
 
@@ -206,6 +211,12 @@ def find_device(name: str | None) -> torch.device:
         raise LdruError(f"there is no device {name!r}; give cpu, cuda or cuda:1") from problem
     if device.type == "cuda" and not torch.cuda.is_available():
         raise LdruError(f"device {name!r} was asked for, but PyTorch sees no CUDA device here")
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, ImportError) as problem:
+        raise LdruError(
+            f"PyTorch cannot compute on device {name!r} here; give cpu, cuda or cuda:1"
+        ) from problem
     return device
 
 

@@ -1,8 +1,7 @@
 """A task that is a fixed data set: words to train on, to validate with, and sets of test words."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldru.config import Json
 from ldru.errors import unknown_name
-from ldru.files import check_writable
+from ldru.files import check_writable, lock
 from ldru.tasks.task import Recommended, TaskSpec
 from ldru.tasks.word_set import WordSet
 
@@ -75,17 +74,7 @@ def kept(folder: Path, make: Callable[[], WordSet], *, about: dict[str, Json]) -
     """The words in a folder; the first who asks makes them, others wait."""
     if not folder.exists():
         check_writable(folder.parent)
-        with _locked(folder):
+        with lock(folder.parent / f".{folder.name}.lock", waits=True):
             if not folder.exists():
                 make().save(folder, about=about)
     return WordSet.open(folder)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder that is not there yet; the system drops it with its process."""
-    import fcntl  # no such locks on Windows
-
-    with (folder.parent / f".{folder.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

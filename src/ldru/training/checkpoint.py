@@ -2,16 +2,19 @@
 
 import json
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from torch import Tensor
 
 from ldru.errors import RunError
+from ldru.files import lock
 from ldru.tensors import load_tensors, save_tensors
 
 FILE = "checkpoint.safetensors"
+LOCK = "lock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +36,14 @@ class Saved:
     tensors: a row per member that was still training.
     names: those members, in the order of the rows.
     logs: of all members, finished ones too.
+    data: checksums of the data sets, by task.
     """
 
     tensors: dict[str, Tensor]
     names: list[str]
     step: int
     logs: dict[str, list[LogEntry]]
+    data: dict[str, str] = field(default_factory=dict)
 
 
 class Checkpoint:
@@ -57,6 +62,7 @@ class Checkpoint:
             "step": str(saved.step),
             "names": json.dumps(saved.names),
             "logs": json.dumps(logs),
+            "data": json.dumps(saved.data),
         }
         save_tensors(self.folder / FILE, saved.tensors, metadata)
 
@@ -70,13 +76,33 @@ class Checkpoint:
             for name, entries in json.loads(metadata["logs"]).items()
         }
         names = json.loads(metadata["names"])
-        return Saved(tensors=tensors, names=names, step=int(metadata["step"]), logs=logs)
+        data = json.loads(metadata.get("data", "{}"))
+        step = int(metadata["step"])
+        return Saved(tensors=tensors, names=names, step=step, logs=logs, data=data)
 
     def write_log(self, name: str, entries: Sequence[LogEntry], *, is_new: bool) -> None:
         """Let a member's log be followed while it trains: one more line, or all of it anew."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / f"{name}.jsonl").open("w" if is_new else "a") as file:
             file.write(log_lines(entries))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from the same work for the length of a block."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with lock(self.folder / LOCK) as is_ours:
+            if not is_ours:
+                raise RunError(
+                    f"another process is at this training in {str(self.folder.parent)!r}; wait for "
+                    "it, or choose another folder"
+                )
+            yield
+
+    def clear(self) -> None:
+        """Forget the state, so that other members may train."""
+        for path in self.folder.iterdir():
+            if path.name != LOCK:
+                path.unlink()
 
     def remove(self) -> None:
         """Forget the unfinished work."""

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from ldru.errors import RunError
+from ldru.tasks import DataTask
+from ldru.tasks.data_task import TRAIN
 from ldru.training.capture import CapturedSteps
 from ldru.training.checkpoint import Checkpoint, LogEntry, Saved
 from ldru.training.distributed import ALONE, Group
@@ -79,6 +81,13 @@ class Trainer:
         self.observers = observers
         self.logs: dict[str, list[LogEntry]] = {member.name: [] for member in members}
         saved = checkpoint.load() if checkpoint is not None and checkpoint.exists() else None
+        self.data = {
+            member.task.name: member.task.words(TRAIN).checksum
+            for member in members
+            if isinstance(member.task, DataTask)
+        }
+        if saved:
+            _check_data(saved.data, self.data)
         self.step = saved.step if saved else 0
         self.fleet = Fleet(
             _members_of(saved, members) if saved else members, device=device, group=group
@@ -164,7 +173,7 @@ class Trainer:
             tensors = {**self.fleet.state(), "loss_sum": self.loss_sum}
             names = [member.name for member in self.fleet.members]
             self.checkpoint.save(
-                Saved(tensors=tensors, names=names, step=self.step, logs=self.logs)
+                Saved(tensors=tensors, names=names, step=self.step, logs=self.logs, data=self.data)
             )
         self.saved_at = time.monotonic()
 
@@ -221,6 +230,16 @@ def _members_of(saved: Saved, members: Sequence[Member]) -> list[Member]:
     if strangers:
         raise RunError(f"the checkpoint holds {', '.join(strangers)}, which was not asked for")
     return [by_name[name] for name in saved.names]
+
+
+def _check_data(before: dict[str, str], now: dict[str, str]) -> None:
+    """Raise where a data set is not the one that the first steps were taken on."""
+    for name, checksum in before.items():
+        if now.get(name, checksum) != checksum:
+            raise RunError(
+                f"this training began with other words of {name!r} (checksum {checksum}, now "
+                f"{now[name]}); bring them back, or train in another folder"
+            )
 
 
 def _next(step: int, interval: int) -> int:

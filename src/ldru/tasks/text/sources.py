@@ -3,7 +3,7 @@ Hugging Face hub."""
 
 import csv
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,16 +20,30 @@ class Texts:
 
     second: the other text of each pair; None where texts stand alone.
     sources: what they were read from, with a checksum where it is a file.
+    broken: how many rows were left out.
     """
 
     first: list[str]
     second: list[str] | None
     labels: list[int]
     sources: dict[str, str]
+    broken: int
 
 
-def read_texts(text_set: TextSet, part: str, data: str | Path) -> Texts:
-    """The texts of a set, e.g. "train", from a data folder or, with "hub", from the hub."""
+def read_texts(
+    text_set: TextSet, part: str, data: str | Path, *, skip_broken: bool = False
+) -> Texts:
+    """The texts of a set, e.g. "train", from a data folder or, with "hub", from the hub.
+
+    skip_broken: leave rows out that are not as they should be, instead of an error.
+    """
+    broken: list[str] = []
+
+    def complain(problem: str) -> None:
+        if not skip_broken:
+            raise LdruError(f"{problem}; mend that row, or leave such rows out (--skip-broken)")
+        broken.append(problem)
+
     sources = find_sources(text_set, part, data)
     if str(data) == HUB:
         rows = _hub_rows(text_set, part)
@@ -37,16 +51,18 @@ def read_texts(text_set: TextSet, part: str, data: str | Path) -> Texts:
         rows = (row for path in files for row in _parquet_rows(text_set, path))
     else:
         assert text_set.official is not None
-        rows = _official_rows(text_set.official, files[0])
+        rows = _official_rows(text_set.official, files[0], complain)
     first: list[str] = []
     second: list[str] = []
     labels: list[int] = []
     for place, texts, label in rows:
         texts = [text.replace(text_set.removed, "") for text in texts]
         if not all(text.strip() for text in texts):
-            raise LdruError(f"{place}: a text is empty; mend or remove that row")
+            complain(f"{place}: a text is empty")
+            continue
         if not 0 <= label < len(text_set.labels):
-            raise LdruError(f"{place}: unknown label {label}; {_known(text_set)}")
+            complain(f"{place}: unknown label {label} ({_known(text_set)})")
+            continue
         if text_set.is_pair:
             second.append(texts[1].strip())
             first.append(texts[0].strip())
@@ -58,6 +74,7 @@ def read_texts(text_set: TextSet, part: str, data: str | Path) -> Texts:
         second=second if text_set.is_pair else None,
         labels=labels,
         sources=sources,
+        broken=len(broken),
     )
 
 
@@ -123,7 +140,9 @@ def _parquet_rows(text_set: TextSet, path: Path) -> Iterator[Row]:
         yield place, texts, label
 
 
-def _official_rows(official: Official, path: Path) -> Iterator[Row]:
+def _official_rows(
+    official: Official, path: Path, complain: Callable[[str], None]
+) -> Iterator[Row]:
     rows = _csv_lines(path) if official.is_csv else _tsv_lines(path)
     columns = list(official.columns) or next(rows, (0, []))[1]
     missing = {*official.texts, official.label} - set(columns)
@@ -138,13 +157,11 @@ def _official_rows(official: Official, path: Path) -> Iterator[Row]:
     for line, row in rows:
         place = f"{path}, line {line}"
         if len(row) != len(columns):
-            raise LdruError(
-                f"{place}: expected {len(columns)} columns, got {len(row)}; mend or remove it"
-            )
+            complain(f"{place}: expected {len(columns)} columns, got {len(row)}")
+            continue
         if row[label_place] not in numbers:
-            raise LdruError(
-                f"{place}: unknown label {row[label_place]!r}; known: {', '.join(numbers)}"
-            )
+            complain(f"{place}: unknown label {row[label_place]!r} (known: {', '.join(numbers)})")
+            continue
         yield place, [row[index] for index in places], numbers[row[label_place]]
 
 
@@ -179,7 +196,12 @@ def _hub_rows(text_set: TextSet, part: str) -> Iterator[Row]:
         raise MissingExtraError(package="datasets", extra="text") from problem
     hub = text_set.hub
     assert hub is not None
-    found = datasets.load_dataset(hub.name, hub.configuration, split=hub.splits[part])
+    try:
+        found = datasets.load_dataset(hub.name, hub.configuration, split=hub.splits[part])
+    except (OSError, ValueError) as problem:  # no network, or no such data set any more
+        raise RunError(
+            f"cannot read {hub.name} from the hub: {problem}; give a data folder instead"
+        ) from problem
     for number, row in enumerate(found, start=1):
         place = f"{hub.name} {hub.splits[part]}, row {number}"
         yield place, [row[name] for name in hub.texts], row["label"]

@@ -26,20 +26,32 @@ VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A set of texts in the store; cut: how many were longer than the paper's length."""
+    """A set of texts in the store.
+
+    cut: how many were longer than the paper's length.
+    broken: how many rows of the files were left out.
+    """
 
     name: str
     part: str
     texts: int
     tokens: int
     cut: int
+    broken: int
 
 
-def prepare(name: str, *, data: str | Path, vocabulary: str | Path | None = None) -> list[Prepared]:
+def prepare(
+    name: str,
+    *,
+    data: str | Path,
+    vocabulary: str | Path | None = None,
+    skip_broken: bool = False,
+) -> list[Prepared]:
     """Tokenise every set of a data set that is not in the store yet.
 
     data: a folder of Parquet files or of the official files; "hub" for the Hugging Face hub.
     vocabulary: a vocab.txt; by default bert_vocab/vocab.txt of the data folder, then the store's.
+    skip_broken: leave rows out that are not as they should be, and count them.
     """
     text_set = find_set(name)
     sources = {part: find_sources(text_set, part, data) for part in text_set.parquet}
@@ -48,7 +60,8 @@ def prepare(name: str, *, data: str | Path, vocabulary: str | Path | None = None
     done = []
     for part, files in sources.items():
         about = _about(text_set, part, files, wordpiece)
-        words = kept(_folder(text_set, part), _maker(text_set, part, data, wordpiece), about=about)
+        make = _maker(text_set, part, data, wordpiece, skip_broken=skip_broken)
+        words = kept(_folder(text_set, part), make, about=about)
         _check_same(text_set, part, words, about)
         done.append(
             Prepared(
@@ -57,6 +70,7 @@ def prepare(name: str, *, data: str | Path, vocabulary: str | Path | None = None
                 texts=len(words),
                 tokens=len(words.tokens),
                 cut=int(words.about["cut"]),  # type: ignore[arg-type]
+                broken=int(words.about.get("broken", 0)),  # type: ignore[arg-type]
             )
         )
     return done
@@ -133,7 +147,12 @@ def _vocabulary(data: str | Path, given: str | Path | None) -> Path:
         from huggingface_hub import hf_hub_download
     except ImportError as problem:
         raise MissingExtraError(package="huggingface_hub", extra="text") from problem
-    return Path(hf_hub_download("google-bert/bert-base-uncased", "vocab.txt"))
+    try:
+        return Path(hf_hub_download("google-bert/bert-base-uncased", "vocab.txt"))
+    except OSError as problem:
+        raise RunError(
+            f"cannot read BERT's vocabulary from the hub: {problem}; give one (--vocabulary)"
+        ) from problem
 
 
 def _about(
@@ -151,16 +170,16 @@ def _about(
 
 
 def _maker(
-    text_set: TextSet, part: str, data: str | Path, wordpiece: WordPiece
+    text_set: TextSet, part: str, data: str | Path, wordpiece: WordPiece, *, skip_broken: bool
 ) -> Callable[[], WordSet]:
     def make() -> WordSet:
-        texts = read_texts(text_set, part, data)
+        texts = read_texts(text_set, part, data, skip_broken=skip_broken)
         found = wordpiece.tokenise(texts.first, texts.second, max_tokens=text_set.max_tokens)
         return WordSet(
             tokens=found.tokens,
             offsets=np.concatenate([[0], found.lengths.cumsum()]),
             labels=np.array(texts.labels, dtype=np.uint8),
-            about={"cut": found.cut},
+            about={"cut": found.cut, "broken": texts.broken},
         )
 
     return make
