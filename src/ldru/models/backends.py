@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ldru.errors import LdruError, unknown_name
 from ldru.kernels import fused
 from ldru.operators import MLPOperator
-from ldru.tree import Level, fill, tree_levels, tree_reduce
+from ldru.tree import Level, tree_levels, tree_reduce
 
 if TYPE_CHECKING:
     from ldru.models.ldru import LDRU
@@ -38,7 +38,7 @@ def levels(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> list[Level]:
         return list(tree_levels(encoder.operator, x, lengths, encoder.finish()))
     found = []
     for nodes in fused.levels(encoder.operator, encoder.block, encoder.dropout, x, lengths):
-        found.append(Level(nodes if lengths is None else fill(nodes, lengths), lengths))
+        found.append(Level(nodes, lengths))
         lengths = None if lengths is None else (lengths + 1) // 2
     return found
 

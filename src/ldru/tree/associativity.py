@@ -21,37 +21,45 @@ def associativity_loss(combine: Combine, levels: Iterable[Level]) -> Tensor:
     A level's loss is the mean over all its triples, which overlap; a word's is the mean over its
     levels of at least three nodes, 0 if it has none. The law of padding holds for it too.
     """
-    levels = list(levels)
-    nodes = [level.nodes for level in levels if level.nodes.shape[1] > 2]
-    total = number = levels[0].nodes.new_zeros(len(levels[0].nodes))
-    if not nodes:
-        return total
-    # All levels at once: two large products where there would be many small ones.
-    lefts, rights = [x[:, :-1] for x in nodes], [x[:, 1:] for x in nodes]
-    pairs = combine(torch.cat(lefts, dim=1), torch.cat(rights, dim=1))
-    lefts, rights = [], []
-    for x, pair in zip(nodes, pairs.split([x.shape[1] - 1 for x in nodes], dim=1), strict=True):
-        lefts += [pair[:, :-1], x[:, :-2]]
-        rights += [x[:, 2:], pair[:, 1:]]
-    both = combine(torch.cat(lefts, dim=1), torch.cat(rights, dim=1))
-    parts = iter(both.split([left.shape[1] for left in lefts], dim=1))
-    for level in levels[: len(nodes)]:
-        mean, is_counted = _mean(_difference(next(parts), next(parts)), level.lengths)
-        total, number = total + mean, number + is_counted
-    return total / number.clamp(min=1)
+    every = list(levels)
+    some = [level for level in every if level.nodes.shape[1] > 2]
+    if not some:
+        return every[0].nodes.new_zeros(len(every[0].nodes))
+    # The levels stand in one row, so that the operator is called twice in all. Triples across the
+    # border of two levels, and those of padding, have no weight.
+    nodes = torch.cat([level.nodes for level in some], dim=1)
+    is_own, weights = (torch.cat(parts, dim=1) for parts in zip(*map(_shares, some), strict=True))
+    nodes = torch.where(is_own[..., None], nodes, nodes[:, :1])
+    pairs = combine(nodes[:, :-1], nodes[:, 1:])
+    lefts = torch.cat([pairs[:, :-1], nodes[:, :-2]], dim=1)
+    rights = torch.cat([nodes[:, 2:], pairs[:, 1:]], dim=1)
+    losses = _difference(*combine(lefts, rights).chunk(2, dim=1))
+    weights = weights[:, :-2]
+    return torch.where(weights > 0, weights * losses, 0).sum(dim=1) / _levels_counted(some)
 
 
-def _mean(losses: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | int]:
-    """Over each word's own triples, and whether it has any: [batch, triples] -> [batch], [batch].
+def _shares(level: Level) -> tuple[Tensor, Tensor]:
+    """Which nodes are a word's own, and the share of each triple, by its first node, in the mean.
 
-    lengths: how many nodes each word has.
+    Both [batch, nodes], or [1, nodes] where all words are of one length.
     """
-    if lengths is None:
-        return losses.mean(dim=1), 1
-    triples = (lengths - 2).clamp(min=0)
-    is_triple = torch.arange(losses.shape[1], device=losses.device) < triples[:, None]
-    sums = torch.where(is_triple, losses, 0).sum(dim=1)
-    return sums / triples.clamp(min=1), triples > 0
+    place = torch.arange(level.nodes.shape[1], device=level.nodes.device)
+    lengths = _lengths(level)[:, None]
+    share = 1 / (lengths - 2).clamp(min=1).to(level.nodes.dtype)
+    return place < lengths, torch.where(place < lengths - 2, share, 0)
+
+
+def _levels_counted(levels: list[Level]) -> Tensor:
+    """How many levels of each word have triples, at least 1: [batch] or [1]."""
+    return torch.stack([_lengths(level) > 2 for level in levels]).sum(dim=0).clamp(min=1)
+
+
+def _lengths(level: Level) -> Tensor:
+    """How many nodes each word has: [batch] or [1]."""
+    if level.lengths is not None:
+        return level.lengths
+    nodes = level.nodes
+    return torch.full((1,), nodes.shape[1], dtype=torch.int64, device=nodes.device)
 
 
 def _difference(x: Tensor, y: Tensor) -> Tensor:
