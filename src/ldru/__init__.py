@@ -9,6 +9,7 @@ from ldru.automata.monoid import Monoid, monoid
 from ldru.automata.regex import from_regex
 from ldru.errors import LdruError
 from ldru.evaluation import Evaluation, evaluate
+from ldru.experiments.defaults import default_training
 from ldru.experiments.extracting import extract
 from ldru.experiments.run import Run, load
 from ldru.experiments.training import train, train_many
@@ -39,6 +40,7 @@ __all__ = [
     "TrainSpec",
     "WordSet",
     "build",
+    "default_training",
     "evaluate",
     "extract",
     "from_regex",

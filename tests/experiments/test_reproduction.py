@@ -317,6 +317,10 @@ def test_packed_runs_are_merged_and_nothing_is_overwritten(tmp_path):
     assert unpack(file, there) == ([], names)
     assert marker.read_text() == ""
     records = tmp_path / "records.zip"
+    bare = Results(tmp_path / "bare")
+    ldru.train("parity_check", model=RNNSpec(dim=4), settings=TRAIN, out=bare.runs)
+    with pytest.raises(ldru.LdruError, match="not evaluated yet"):
+        pack(bare, table.runs(), tmp_path / "bare.zip", has_weights=False)
     pack(here, table.runs(), records, has_weights=False)
     for is_same in (True, False):
         other = Results(tmp_path / f"other-{is_same}")
@@ -451,6 +455,62 @@ def test_fleets_side_by_side_give_the_same_runs_though_a_worker_is_killed(tmp_pa
         assert parts[0].read_bytes() == parts[1].read_bytes()
         record = json.loads((there.runs / spec.name / "record.json").read_text())
         assert set(record["evaluation"]) == {"1", "2", "3", "4", "5", "6"}
+
+
+SIDE_BY_SIDE = """
+import multiprocessing, sys, threading, time
+from ldru.experiments.board import Board
+from ldru.experiments.engines.local import LocalEngine
+from ldru.experiments.reproduction import make_plan
+from ldru.experiments.results import Results
+from tests.experiments.test_reproduction import long_table
+
+def say():
+    while len(multiprocessing.active_children()) < 2:
+        time.sleep(0.05)
+    print(*(child.pid for child in multiprocessing.active_children()), flush=True)
+
+if __name__ == "__main__":
+    threading.Thread(target=say, daemon=True).start()
+    jobs = make_plan([long_table()], Results(sys.argv[1])).jobs
+    with Board(jobs) as board:
+        LocalEngine(at_once=2).run(jobs, board)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for workers in /proc")
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SIDE_BY_SIDE)
+    with subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "results")],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as parent:
+        workers = [int(number) for number in parent.stdout.readline().split()]
+        assert len(workers) == 2
+        parent.kill()
+    for _ in range(600):
+        if not any(is_alive(worker) for worker in workers):
+            return
+        time.sleep(0.05)
+    pytest.fail("a worker lives on")
+
+
+def is_alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_runs_of_another_process_are_named(tmp_path, capsys):
+    folder, table = Results(tmp_path), one_run()
+    with folder.claimed(table.runs()):
+        work("local", make_plan([table], folder).jobs)
+    said = capsys.readouterr().err
+    assert "another process works on 1 of: 1 run of rnn on parity_check" in said
+    assert folder.find(table.runs()[0], [5]).state is State.MISSING
 
 
 def test_a_fleet_side_by_side_that_cannot_work_says_why(tmp_path):

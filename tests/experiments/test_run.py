@@ -160,6 +160,28 @@ def test_bad_training_is_one_clear_error(arguments, message):
         ldru.train("parity_check", steps=1, settings=SMALL, **arguments)
 
 
+def test_a_task_is_what_it_was_given_as_whatever_its_name(tmp_path):
+    words = ldru.WordSet.of([[0, 1, 2], [2, 1], [1]], [0, 1, 2])
+    own = ldru.DataTask.of("own", {"train": words, "validation": words, "test": words})
+    arguments = {"model": ldru.LDRUSpec(dim=4), "steps": 2, "out": tmp_path}
+    run = ldru.train(own, **arguments)[0]
+    assert run.record.data == words.checksum
+    assert run.evaluate().keys() == {"test"}
+    again = ldru.Run.open(run.folder, task=own)
+    assert [p.label for p in again.predict(["0 1 2"])] == [p.label for p in run.predict(["0 1 2"])]
+    with pytest.raises(ldru.LdruError, match="tokens as numbers"):
+        run.predict(["a b"])
+    with pytest.raises(ldru.LdruError, match="needs a set 'validation'"):
+        ldru.DataTask.of("own", {"train": words})
+    regular = ldru.train(ldru.task(regex="cola"), **arguments)[0]
+    assert isinstance(ldru.Run.open(regular.folder).task, ldru.Task)
+    for wrong in (lambda: run.predict("012"), lambda: run.evaluate("test")):
+        with pytest.raises(ldru.LdruError, match="give a list"):
+            wrong()
+    with pytest.raises(ldru.LdruError, match="'own' is a data set"):
+        ldru.extract(run.model, own)
+
+
 def test_every_task_gets_every_seed_and_names_are_unique():
     model = ldru.LDRUSpec(dim=4)
     runs = ldru.train_many(

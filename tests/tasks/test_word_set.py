@@ -19,6 +19,9 @@ def test_words_come_back_memory_mapped(tmp_path):
     back = WordSet.open(tmp_path / "some")
     assert isinstance(back.tokens, np.memmap)
     assert [back[i].tolist() for i in range(len(back))] == words
+    assert (back[-1].tolist(), back[-3].tolist()) == ([7, 7, 7], [3, 0])
+    with pytest.raises(IndexError):
+        back[3]
     assert back.lengths.tolist() == [2, 1, 3]
     assert back.labels.tolist() == [1, 0, 2]
     assert back.checksum == found.checksum != WordSet.of(words, [1, 0, 1]).checksum
@@ -40,6 +43,8 @@ def test_words_are_made_once(tmp_path):
 def test_what_cannot_be_words_is_an_error(tmp_path):
     with pytest.raises(LdruError, match="at least one word"):
         WordSet.of([], [])
+    with pytest.raises(LdruError, match=r"whole numbers, got 1\.5"):
+        WordSet.of([[1.5, 2]], [0])
     with pytest.raises(LdruError, match=r"2 labels need as many words.*got 1"):
         WordSet.of([[1]], [0, 1])
     with pytest.raises(LdruError, match="shortest of 0"):

@@ -59,7 +59,13 @@ class Eval:
         plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
         parts: Sequence[Part] = drawn.lengths
         if isinstance(run.task, DataTask):
-            check_not_drawn(run.task, lengths=self.lengths, words=self.words, plot=self.plot)
+            check_not_drawn(
+                run.task,
+                lengths=self.lengths,
+                words=self.words,
+                plot=self.plot,
+                seed=self.seed or None,
+            )
             parts = self.sets or run.task.tests
         elif self.sets:
             raise LdruError(f"{run.task.name!r} has no test sets; give --lengths")

@@ -8,6 +8,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from ldru.cli.printing import print_rows, say
+from ldru.config import digest
 from ldru.errors import LdruError, unknown_name
 from ldru.experiments.board import Board
 from ldru.experiments.engines import make_engine
@@ -15,7 +16,7 @@ from ldru.experiments.output import write_table
 from ldru.experiments.packing import pack, unpack
 from ldru.experiments.presets import TABLES
 from ldru.experiments.rendering import as_markdown, cell_results
-from ldru.experiments.reproduction import FLEET_SIZE, make_plan
+from ldru.experiments.reproduction import FLEET_SIZE, check_data, make_plan
 from ldru.experiments.results import Results, State
 from ldru.experiments.table import Table as PaperTable
 from ldru.training.distributed import this_process
@@ -72,6 +73,8 @@ class Reproduce:
             new, known = unpack(self.unpack, results)
             say(f"{len(new)} runs are new, {len(known)} were there already and stay as they are")
         if not self.names:
+            if self.pack is not None:
+                raise LdruError("name the tables whose runs are to be packed")
             if self.unpack is None:
                 rows = [
                     {"table": t.name, "runs": len(t.runs()), "what": t.caption}
@@ -79,6 +82,7 @@ class Reproduce:
                 ]
                 print_rows(rows, as_json=self.json)
             return
+        engine = make_engine(self.engine, at_once=self.at_once)
         tables = [self._table(name) for name in self.names]
         if self.pack is not None:
             specs = dict.fromkeys(spec for table in tables for spec in table.runs())
@@ -98,7 +102,7 @@ class Reproduce:
         for number, job in enumerate(plan.jobs, start=1):
             say(f"  {number}. {job.title}")
         if not self.plan and not self.render:
-            engine = make_engine(self.engine, at_once=self.at_once)
+            check_data(plan.jobs)
             with Board(plan.jobs) as board:
                 engine.run(plan.jobs, board)
         for table in tables:
@@ -110,7 +114,8 @@ class Reproduce:
         whole = TABLES[name]
         table = whole.restricted(tasks=self.tasks, columns=self.models, seeds=self.seeds)
         if table != whole:
-            table = dataclasses.replace(table, name=f"{name}-part")
+            part = digest([self.tasks, self.models, self.seeds])[:6]
+            table = dataclasses.replace(table, name=f"{name}-part-{part}")
         return table.scaled(self.steps_scale)
 
     def _render(self, table: PaperTable, results: Results) -> None:

@@ -84,6 +84,11 @@ class Train:
             raise LdruError(f"name the data set {data[0].name!r} right behind `train`")
         if data:
             check_not_drawn(data[0], lengths=self.lengths, words=self.words)
+            for name in ("max_length", "validation_length"):
+                if getattr(self.train, name) != getattr(TrainSpec(), name):
+                    check_not_drawn(data[0], **{name.replace("_", "-"): True})
+        if self.vocabulary is not None and self.data is None:
+            raise LdruError("--vocabulary is for tokenising texts; give their folder with --data")
         for other in data[1:]:
             if _usual(other, self.settings) != _usual(data[0], self.settings):  # type: ignore[attr-defined]
                 raise LdruError(

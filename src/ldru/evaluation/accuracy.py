@@ -149,6 +149,8 @@ def evaluate(
 
 def check_parts(task: AnyTask, parts: Iterable[Part]) -> list[Part]:
     """Lengths in order, or names of sets of words, each once."""
+    if isinstance(parts, str):
+        raise LdruError(f"give a list of sets, such as [{parts!r}], not one name")
     chosen = list(dict.fromkeys(parts))
     if not chosen:
         raise LdruError("no length was asked for")

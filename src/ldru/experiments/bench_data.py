@@ -13,7 +13,7 @@ from ldru.config import Json
 from ldru.experiments.benchmarks import seconds_per_call, time_steps
 from ldru.experiments.defaults import default_model, default_training
 from ldru.models import LDRUSpec
-from ldru.tasks import AnyTask, DataTask, TaskSpec, WordSet, task
+from ldru.tasks import AnyTask, DataTask, WordSet, task
 from ldru.training.fleet import Fleet, Member
 from ldru.training.spec import TrainSpec, products_in
 
@@ -114,14 +114,8 @@ def random_words(like: AnyTask, *, count: int, length: int) -> DataTask:
         offsets=np.arange(count + 1) * length,
         labels=random.integers(like.num_classes, size=count).astype(np.uint8),
     )
-    return DataTask(
-        spec=TaskSpec(name=f"random_{length}"),
-        vocab_size=like.vocab_size,
-        num_classes=like.num_classes,
-        tests=(),
-        open_set=lambda name: words,
-        encode=lambda text: np.array([int(number) for number in text.split()]),
-    )
+    whole = DataTask.of(f"random_{length}", {"train": words, "validation": words})
+    return replace(whole, vocab_size=like.vocab_size, num_classes=like.num_classes)
 
 
 def plain_step(

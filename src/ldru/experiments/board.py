@@ -66,6 +66,10 @@ class Board:
         self._steps[job] = steps
         self._progress.update(self._total, completed=sum(self._steps.values()))
 
+    def warn(self, text: str) -> None:
+        """Say something that must be seen, on a terminal too."""
+        self._progress.console.print(text, soft_wrap=True)
+
     @property
     def summary(self) -> str:
         """How many runs are in which state."""
@@ -98,6 +102,11 @@ class Watcher:
     def on_log(self, entries: dict[str, LogEntry]) -> None:
         shares = [entry.validation_accuracy for entry in entries.values()]
         self._accuracy = f"{min(shares):.1%} to {max(shares):.1%}"
+
+    def on_others(self, count: int) -> None:
+        """So many runs of the fleet were left to other processes, which have claimed them."""
+        if count:
+            self._board.warn(f"another process works on {count} of: {self._job.title}")
 
     def on_length(self, length: Part) -> None:
         self._lengths += 1

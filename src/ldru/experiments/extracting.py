@@ -64,6 +64,10 @@ def extract(
 
 def network_of(model: nn.Module, task: Task) -> Network:
     """A trained LDRU, cut into its maps."""
+    if not isinstance(task, Task):
+        raise LdruError(
+            f"{task.name!r} is a data set; only of a regular language there is a machine"
+        )
     if not isinstance(model, LDRUClassifier):
         raise LdruError(
             f"only an LDRU can be extracted, its states meet in a tree; got {type(model).__name__}"

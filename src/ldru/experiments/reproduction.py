@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ldru.config import Json
+from ldru.errors import LdruError
 from ldru.evaluation import Part
 from ldru.experiments.evaluating import are_alike, evaluate_runs
 from ldru.experiments.results import WORDS, Found, Results, State
@@ -13,6 +14,8 @@ from ldru.experiments.table import Table
 from ldru.experiments.training import find_device, train_runs
 from ldru.files import check_writable
 from ldru.models import model_name
+from ldru.tasks import DataTask, task_from_spec
+from ldru.tasks.data_task import TRAIN
 from ldru.training.loop import Observer
 
 FLEET_SIZE = 48
@@ -118,6 +121,8 @@ def make_plan(
     Fleets are cut from all runs of the tables, done or not, so that the same command finds the same
     fleets again, and with them the checkpoint of one that was stopped.
     """
+    if fleet_size < 1:
+        raise LdruError(f"a fleet has at least one model, got {fleet_size}")
     lengths: dict[RunSpec, dict[Part, None]] = {}
     for table in tables:
         for spec in table.runs():
@@ -147,6 +152,15 @@ def make_plan(
                 )
             )
     return Plan(found=found, jobs=jobs)
+
+
+def check_data(jobs: Sequence[Job]) -> None:
+    """Raise before hours of training if a data set is not there."""
+    for job in jobs:
+        for task in {spec.task: task_from_spec(spec.task) for spec in job.specs}.values():
+            if isinstance(task, DataTask):
+                for name in (TRAIN, *job.lengths):
+                    task.words(str(name))
 
 
 def work_on(

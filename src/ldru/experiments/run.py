@@ -69,17 +69,28 @@ class Run:
     folder: Path | None = None
 
     @classmethod
-    def open(cls, path: str | Path) -> "Run":
-        """A run from its folder, or a shipped one by its name; that one stays as it is."""
+    def open(cls, path: str | Path, *, task: AnyTask | None = None) -> "Run":
+        """A run from its folder, or a shipped one by its name; that one stays as it is.
+
+        task: what it was trained on, needed only for a data set of one's own.
+        """
         folder = find_run(path)
         missing = [name for name in PARTS if not (folder / name).is_file()]
+        if missing == [WEIGHTS]:
+            raise RunError(
+                f"{str(path)!r} is a run without its weights, a record for tables; nothing can be "
+                "asked of it here"
+            )
         if missing:
             raise RunError(
                 f"{str(path)!r} is not a whole run folder: {', '.join(missing)} missing; move it "
                 "away and train again, or give the folder of a finished run"
             )
         spec = RunSpec.from_json(_read_json(folder / SETTINGS))
-        task = task_from_spec(spec.task)
+        if task is None:
+            task = task_from_spec(spec.task)
+        elif task.spec != spec.task:
+            raise LdruError(f"{str(path)!r} was trained on {spec.task.name!r}, not {task.name!r}")
         weights, _ = load_tensors(folder / WEIGHTS)
         record = Record.from_json(_read_json(folder / RECORD))
         if record.digest != spec.digest:
@@ -171,6 +182,8 @@ class Run:
 
     def predict(self, words: Sequence[str]) -> list[Prediction]:
         """The model's answer to each word, given as the task's text."""
+        if isinstance(words, str):
+            raise LdruError(f"give a list of words, such as [{words!r}], not one word")
         if not words:
             return []
         encoded = self.encode_all(words)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from ldru.errors import LdruError, unknown_name
 from ldru.evaluation import Part
 from ldru.experiments.spec import RunSpec
-from ldru.experiments.training import run_spec
+from ldru.experiments.training import check_seed, run_spec
 from ldru.models import ModelSpec
 from ldru.tasks import task
 from ldru.training.spec import TrainSpec
@@ -124,7 +124,7 @@ class Table:
             self,
             tasks=tuple(name for name in self.tasks if not tasks or name in tasks),
             columns={k: v for k, v in self.columns.items() if not columns or k in columns},
-            seeds=tuple(seeds) or self.seeds,
+            seeds=tuple(dict.fromkeys(map(check_seed, seeds))) or self.seeds,
         )
 
     def scaled(self, share: float) -> "Table":

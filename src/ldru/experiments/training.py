@@ -1,7 +1,7 @@
 """Train models on tasks: several tasks and seeds are one fleet, every model is one run."""
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from ldru.experiments.run import Run, trained_model
 from ldru.experiments.spec import RunSpec
 from ldru.files import check_writable
 from ldru.models import ModelSpec, describe_backend
-from ldru.tasks import AnyTask, DataTask, task_from_spec
+from ldru.tasks import AnyTask, DataTask, TaskSpec, task_from_spec
 from ldru.tasks import task as find_task
 from ldru.tasks.data_task import TRAIN
 from ldru.training.checkpoint import Checkpoint, LogEntry
@@ -103,6 +103,7 @@ def train_many(
     ]
     done = train_runs(
         specs,
+        tasks={task.spec: task for task in chosen},
         out=out,
         resume=resume,
         source=source,
@@ -119,6 +120,7 @@ def train_many(
 def train_runs(
     specs: Sequence[RunSpec],
     *,
+    tasks: Mapping[TaskSpec, AnyTask] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     source: Run | None = None,
@@ -128,12 +130,14 @@ def train_runs(
 ) -> dict[RunSpec, Run]:
     """Train runs that could be members of one fleet; see `train_many`.
 
+    tasks: those that specs name; others are found by what their spec says.
     source: the run that their `init_from` names.
 
     Started by `torchrun`, all processes share every batch; the first one writes the run folders.
     """
     where, group = find_device(device), this_process()
-    plan = {spec: task_from_spec(spec.task) for spec in specs}
+    known = tasks or {}
+    plan = {spec: known.get(spec.task) or task_from_spec(spec.task) for spec in specs}
     if not plan:
         raise LdruError("there is nothing to train: give at least one task and one seed")
     done: dict[RunSpec, Run] = {}
@@ -279,5 +283,5 @@ def _prepare_folder(
         if checkpoint.exists():
             step = checkpoint.load().step
             raise LdruError(f"{str(out)!r} holds this training, stopped at step {step}; {way_out}")
-    done.update({spec: Run.open(out / spec.name) for spec in finished})
+    done.update({spec: Run.open(out / spec.name, task=plan[spec]) for spec in finished})
     return checkpoint

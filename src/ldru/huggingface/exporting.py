@@ -98,21 +98,25 @@ def model_card(run: Run, *, name: str) -> str:
     ]
     if is_text:
         lines += ["", *_about_texts(TEXT_SETS[task.name], cut=record.cut)]
-    lines += ["", "```python", "import ldru.huggingface", "from transformers import pipeline", ""]
+    lines += ["", "```python", "import ldru.huggingface"]
     if is_text:
         example = '{"text": "...", "text_pair": "..."}' if TEXT_SETS[task.name].is_pair else '"..."'
         lines += [
+            "from transformers import pipeline",
+            "",
             f'ask = pipeline("text-classification", model="{name}")',
             f"print(ask({example}, truncation=True))",
         ]
     else:
         lines += [
-            f'model = ldru.huggingface.LDRUForSequenceClassification.from_pretrained("{name}")'
+            "",
+            f'model = ldru.huggingface.LDRUForSequenceClassification.from_pretrained("{name}")',
         ]
     lines += ["```", "", *_results(run), ""]
     lines += [
         f"Run `{spec.name}`, weights of its last step; trained on {record.device} with PyTorch "
-        f"{record.versions['torch']}. Training words: checksum `{record.data}`.",
+        f"{record.versions['torch']}."
+        + (f" Training words: checksum `{record.data}`." if record.data else ""),
         "",
         "```json",
         json.dumps(spec.to_json(), indent=2),

@@ -1,7 +1,7 @@
 """A task that is a fixed data set: words to train on, to validate with, and sets of test words."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldru.config import Json
-from ldru.errors import unknown_name
+from ldru.errors import LdruError, unknown_name
 from ldru.files import check_writable, lock
 from ldru.tasks.task import Recommended, TaskSpec
 from ldru.tasks.word_set import WordSet
@@ -51,6 +51,28 @@ class DataTask:
     recommended: Recommended = field(default_factory=Recommended)
     _opened: dict[str, WordSet] = field(default_factory=dict, init=False, repr=False)
 
+    @classmethod
+    def of(
+        cls, name: str, sets: Mapping[str, WordSet], *, labels: Sequence[str] = ()
+    ) -> "DataTask":
+        """A data set of one's own, whose words are asked about as numbers: "3 1 4".
+
+        sets: "train", "validation", and the test sets by name.
+        """
+        missing = [part for part in (TRAIN, VALIDATION) if part not in sets]
+        if missing:
+            raise LdruError(f"a data set needs a set {missing[0]!r}; got {', '.join(sets)}")
+        classes = max(int(words.labels.max()) for words in sets.values()) + 1
+        return cls(
+            spec=TaskSpec(name=name),
+            vocab_size=max(int(words.tokens.max()) for words in sets.values()) + 1,
+            num_classes=max(classes, len(labels)),
+            tests=tuple(part for part in sets if part not in (TRAIN, VALIDATION)),
+            open_set=sets.__getitem__,
+            encode=_numbers,
+            labels=tuple(labels),
+        )
+
     @property
     def name(self) -> str:
         return self.spec.name
@@ -63,6 +85,13 @@ class DataTask:
         if name not in self._opened:
             self._opened[name] = self.open_set(name)
         return self._opened[name]
+
+
+def _numbers(text: str) -> NDArray[np.int64]:
+    """Tokens that are written as numbers."""
+    if not all(word.isdecimal() for word in text.split()):
+        raise LdruError(f"expected tokens as numbers, such as '3 1 4', got {text!r}")
+    return np.array(text.split(), dtype=np.int64)
 
 
 def data_folder() -> Path:

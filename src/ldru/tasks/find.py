@@ -37,7 +37,8 @@ def task(
 
 def task_from_spec(spec: TaskSpec) -> AnyTask:
     """The task that a run's settings describe."""
-    return data_task(spec.name) or regular.task_from_spec(spec)
+    data = data_task(spec.name) if spec.machine is None else None
+    return data or regular.task_from_spec(spec)
 
 
 def data_task(name: str) -> DataTask | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +55,7 @@ class WordSet:
         if isinstance(words[0], bytes):
             tokens = np.frombuffer(b"".join(words), dtype=np.uint8)  # type: ignore[arg-type]
         else:
-            tokens = _smallest(np.concatenate([np.asarray(w, dtype=np.int64) for w in words]))
+            tokens = _smallest(np.concatenate([np.asarray(word) for word in words]))
         return cls(
             tokens=tokens,
             offsets=np.concatenate([[0], lengths.cumsum()]),
@@ -66,7 +67,8 @@ class WordSet:
 
     def __getitem__(self, index: int) -> NDArray[np.unsignedinteger]:
         """The tokens of a word."""
-        return self.tokens[self.offsets[index] : self.offsets[index + 1]]
+        place = range(len(self))[operator.index(index)]  # from the end too
+        return self.tokens[self.offsets[place] : self.offsets[place + 1]]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -111,6 +113,8 @@ class WordSet:
 
 def _smallest(numbers: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
     """The same numbers in the smallest unsigned type."""
+    if (numbers % 1 != 0).any():
+        raise LdruError(f"tokens and labels are whole numbers, got {numbers[numbers % 1 != 0][0]}")
     if numbers.size and numbers.min() < 0:
         raise LdruError(f"tokens and labels count from 0, got {numbers.min()}")
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,7 +55,8 @@ class LocalEngine:
             return
         for job in jobs:
             watcher = board.start(job)
-            work_on(job, observers=[watcher], on_length=watcher.on_length)
+            others = work_on(job, observers=[watcher], on_length=watcher.on_length)
+            watcher.on_others(others)
             board.finish(job)
 
 
@@ -83,7 +85,7 @@ class _SideBySide:
     def _start(self, job: Job) -> None:
         taken = {worker.place for worker in self.running.values()}
         place = min(set(range(self.at_once)) - taken)
-        # A forked process could not use CUDA, and these are to die with this one.
+        # A forked process could not use CUDA.
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(
@@ -134,11 +136,21 @@ def _work(job: dict, at_once: int, pipe: Connection) -> None:
     """What a worker does: a job, reported through a pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // at_once))
+    threading.Thread(target=_die_with_parent, daemon=True).start()
     reporter = _Reporter(pipe)
     try:
-        work_on(Job.from_json(job), observers=[reporter], on_length=reporter.on_length)
+        others = work_on(Job.from_json(job), observers=[reporter], on_length=reporter.on_length)
+        reporter.on_others(others)
     except LdruError as problem:
         pipe.send((FAILED, (str(problem),)))
+
+
+def _die_with_parent() -> None:
+    """However it ended: nobody is left to stop this process."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 class _Reporter:
@@ -155,3 +167,6 @@ class _Reporter:
 
     def on_length(self, length: Part) -> None:
         self.pipe.send(("on_length", (length,)))
+
+    def on_others(self, count: int) -> None:
+        self.pipe.send(("on_others", (count,)))

@@ -31,13 +31,12 @@ class RayEngine:
             gpus = 1 if ray.cluster_resources().get("GPU", 0) >= 1 else 0
         work = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_work)
         waiting = {work.remote(job.to_json()): job for job in jobs}
-        for job in jobs:
-            board.start(job)
+        watchers = {job: board.start(job) for job in jobs}
         while waiting:
             (ready,), _ = ray.wait(list(waiting), num_returns=1)
             job = waiting.pop(ready)
             try:
-                ray.get(ready)
+                watchers[job].on_others(ray.get(ready))
             except ray.exceptions.RayError as problem:
                 raise RunError(f"the fleet of {job.specs[0].name} failed: {problem}") from problem
             board.finish(job)

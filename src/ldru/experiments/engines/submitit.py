@@ -33,8 +33,7 @@ class SubmititEngine:
         logs = Path(jobs[0].out) / ".jobs"
         executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
         executor.update_parameters(**{"timeout_min": 24 * 60, **self.options})
-        for job in jobs:
-            board.start(job)
+        watchers = {job: board.start(job) for job in jobs}
         waiting = list(jobs)
         for _ in range(RETRIES):
             sent = executor.map_array(_work, [job.to_json() for job in waiting])
@@ -42,6 +41,7 @@ class SubmititEngine:
             for job, answer in zip(waiting, sent, strict=True):
                 trouble = answer.exception()  # waits
                 if trouble is None:
+                    watchers[job].on_others(answer.result())
                     board.finish(job)
                 else:
                     problems[job] = trouble

@@ -41,14 +41,16 @@ def read_texts(
 
     def complain(problem: str) -> None:
         if not skip_broken:
-            raise LdruError(f"{problem}; mend that row, or leave such rows out (--skip-broken)")
+            raise LdruError(
+                f"{problem}; mend that row, or leave such rows out (`ldru prepare --skip-broken`)"
+            )
         broken.append(problem)
 
     sources = find_sources(text_set, part, data)
     if str(data) == HUB:
-        rows = _hub_rows(text_set, part)
+        rows = _hub_rows(text_set, part, complain)
     elif (files := _paths(text_set, part, data))[0].suffix == ".parquet":
-        rows = (row for path in files for row in _parquet_rows(text_set, path))
+        rows = (row for path in files for row in _parquet_rows(text_set, path, complain))
     else:
         assert text_set.official is not None
         rows = _official_rows(text_set.official, files[0], complain)
@@ -69,6 +71,8 @@ def read_texts(
         else:
             first.append(" ".join(text.strip() for text in texts))
         labels.append(label)
+    if not labels:
+        raise LdruError(f"there is no text in {', '.join(sources)} ({part} of {text_set.name})")
     return Texts(
         first=first,
         second=second if text_set.is_pair else None,
@@ -118,7 +122,7 @@ Row = tuple[str, Sequence[str], int]
 """Where it stands, for errors; its texts; its label."""
 
 
-def _parquet_rows(text_set: TextSet, path: Path) -> Iterator[Row]:
+def _parquet_rows(text_set: TextSet, path: Path, complain: Callable[[str], None]) -> Iterator[Row]:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -135,9 +139,18 @@ def _parquet_rows(text_set: TextSet, path: Path) -> Iterator[Row]:
         ) from problem
     for number, (*texts, label) in enumerate(zip(*columns, strict=True), start=1):
         place = f"{path}, row {number}"
-        if not all(isinstance(text, str) for text in texts) or not isinstance(label, int):
-            raise LdruError(f"{place}: expected text and a whole label, got {texts!r}, {label!r}")
-        yield place, texts, label
+        if _is_typed(place, texts, label, complain):
+            yield place, texts, label
+
+
+def _is_typed(
+    place: str, texts: Sequence[object], label: object, complain: Callable[[str], None]
+) -> bool:
+    """Whether a row has texts and a whole label; a complaint if not."""
+    if all(isinstance(text, str) for text in texts) and isinstance(label, int):
+        return True
+    complain(f"{place}: expected text and a whole label, got {list(texts)!r}, {label!r}")
+    return False
 
 
 def _official_rows(
@@ -189,7 +202,7 @@ def _lines(path: Path) -> Iterable[str]:
         raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
 
 
-def _hub_rows(text_set: TextSet, part: str) -> Iterator[Row]:
+def _hub_rows(text_set: TextSet, part: str, complain: Callable[[str], None]) -> Iterator[Row]:
     try:
         import datasets
     except ImportError as problem:
@@ -203,8 +216,9 @@ def _hub_rows(text_set: TextSet, part: str) -> Iterator[Row]:
             f"cannot read {hub.name} from the hub: {problem}; give a data folder instead"
         ) from problem
     for number, row in enumerate(found, start=1):
-        place = f"{hub.name} {hub.splits[part]}, row {number}"
-        yield place, [row[name] for name in hub.texts], row["label"]
+        place, texts = f"{hub.name} {hub.splits[part]}, row {number}", [row[n] for n in hub.texts]
+        if _is_typed(place, texts, row["label"], complain):
+            yield place, texts, row["label"]
 
 
 def _known(text_set: TextSet) -> str:
