@@ -78,6 +78,14 @@ def test_weights_start_as_the_papers():
     assert not state["head.bias"].any()
 
 
+@pytest.mark.parametrize("wanted", ["output_attentions", "output_hidden_states"])
+def test_what_an_ldru_has_not_is_refused(wanted):
+    model, tokens = small_model(), torch.tensor([[1, 2, 3]])
+    assert model(tokens, **{wanted: False}).logits.shape == model(tokens).logits.shape
+    with pytest.raises(ldru.LdruError, match="no attentions"):
+        model(tokens, **{wanted: True})
+
+
 def test_a_round_trip_changes_nothing(tmp_path):
     model = small_model(associativity=0.25, leaf_block=True)
     model.save_pretrained(tmp_path / "model")

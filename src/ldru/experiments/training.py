@@ -283,5 +283,18 @@ def _prepare_folder(
         if checkpoint.exists():
             step = checkpoint.load().step
             raise LdruError(f"{str(out)!r} holds this training, stopped at step {step}; {way_out}")
-    done.update({spec: Run.open(out / spec.name, task=plan[spec]) for spec in finished})
+    for spec in finished:
+        done[spec] = Run.open(out / spec.name, task=plan[spec])
+        _check_words(done[spec])
     return checkpoint
+
+
+def _check_words(run: Run) -> None:
+    """Raise where a finished run is of other words than its data set has here."""
+    if run.record.data is None or not isinstance(run.task, DataTask):
+        return
+    if (checksum := run.task.words(TRAIN).checksum) != run.record.data:
+        raise LdruError(
+            f"{str(run.folder)!r} was trained on other words of {run.task.name!r} (checksum "
+            f"{run.record.data}, here {checksum}); choose another folder"
+        )

@@ -125,12 +125,15 @@ class LDRUModel(LDRUPreTrainedModel):
         attention_mask: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
         token_type_ids: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
         """Encode words; `last_hidden_state` is the one state that is left [batch, 1, dim].
 
         token_type_ids: taken, since tokenisers give them, and not used.
         """
+        check_outputs(output_attentions, output_hidden_states)
         root, _ = self.encode(input_ids, attention_mask, inputs_embeds)
         if return_dict is False:
             return root[:, None], root
@@ -159,12 +162,15 @@ class LDRUForSequenceClassification(LDRUPreTrainedModel):
         inputs_embeds: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         labels: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> SequenceClassifierOutput | tuple[Tensor, ...]:
         """Score the classes: [batch, length] -> `logits` [batch, classes], `loss` with labels.
 
         token_type_ids: taken, since tokenisers give them, and not used.
         """
+        check_outputs(output_attentions, output_hidden_states)
         is_weighed = labels is not None and self.training and self.config.associativity > 0
         root, lost = self.ldru.encode(
             input_ids, attention_mask, inputs_embeds, return_associativity=is_weighed
@@ -183,6 +189,15 @@ class LDRUForSequenceClassification(LDRUPreTrainedModel):
 AutoConfig.register("ldru", LDRUConfig)
 AutoModel.register(LDRUConfig, LDRUModel)
 AutoModelForSequenceClassification.register(LDRUConfig, LDRUForSequenceClassification)
+
+
+def check_outputs(attentions: bool | None, hidden_states: bool | None) -> None:
+    """Raise where more is asked for than an LDRU has."""
+    if attentions or hidden_states:
+        raise LdruError(
+            "an LDRU has no attentions, and no state of every token; the nodes of its tree are "
+            "what `model.ldru.encoder(x, lengths, return_levels=True)` gives"
+        )
 
 
 def tokens_first(mask: Tensor) -> tuple[Tensor, Tensor]:
