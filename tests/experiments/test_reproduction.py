@@ -21,7 +21,7 @@ from ldru.experiments import reproduction, results
 from ldru.experiments.board import Board
 from ldru.experiments.defaults import LISTOPS
 from ldru.experiments.engines import make_engine
-from ldru.experiments.engines.local import LocalEngine
+from ldru.experiments.engines.local import LocalEngine, placed
 from ldru.experiments.engines.submitit import SubmititEngine
 from ldru.experiments.packing import pack, unpack
 from ldru.experiments.presets import TABLES
@@ -435,17 +435,19 @@ def test_fleets_side_by_side_give_the_same_runs_though_a_worker_is_killed(tmp_pa
     killed = []
 
     def kill_one():
-        while not killed:
+        deadline = time.monotonic() + 60
+        while not killed and time.monotonic() < deadline:
             some = multiprocessing.active_children()
             if len(some) == 2 and len(list((there.folder / ".claims").glob("*"))) == 2:
                 some[0].kill()
                 killed.append(some[0].pid)
             time.sleep(0.02)
 
-    killer = threading.Thread(target=kill_one)
+    killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
     board = work(LocalEngine(at_once=2), make_plan([table], there).jobs)
     killer.join()
+    assert killed
     assert "runs: 0 done, 2 running, 0 left" in capsys.readouterr().err
     assert board.summary == "runs: 2 done, 0 running, 0 left"
     (total,) = board._progress.tasks
@@ -460,7 +462,7 @@ def test_fleets_side_by_side_give_the_same_runs_though_a_worker_is_killed(tmp_pa
 SIDE_BY_SIDE = """
 import multiprocessing, sys, threading, time
 from ldru.experiments.board import Board
-from ldru.experiments.engines.local import LocalEngine
+from ldru.experiments.engines.local import LocalEngine, placed
 from ldru.experiments.reproduction import make_plan
 from ldru.experiments.results import Results
 from tests.experiments.test_reproduction import long_table
@@ -511,6 +513,27 @@ def test_runs_of_another_process_are_named(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "another process works on 1 of: 1 run of rnn on parity_check" in said
     assert folder.find(table.runs()[0], [5]).state is State.MISSING
+
+
+@pytest.mark.parametrize(("gpus", "devices"), [(0, [None, None]), (2, ["cuda:0", "cuda:1"])])
+def test_jobs_go_to_the_gpus_in_turn(tmp_path, monkeypatch, gpus, devices):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    jobs = make_plan([small_table()], Results(tmp_path)).jobs
+    assert [placed(job, place).device for place, job in enumerate(jobs)] == devices
+    elsewhere = replace(jobs[0], device="cpu")
+    assert placed(elsewhere, 1) == elsewhere
+    assert LocalEngine().count(jobs) == max(1, gpus)
+    assert LocalEngine().count([elsewhere]) == 1
+    assert LocalEngine(at_once=5).count(jobs) == 5
+
+
+def test_a_worker_that_always_ends_is_given_up(tmp_path, monkeypatch):
+    jobs = make_plan([small_table()], Results(tmp_path)).jobs
+    monkeypatch.setattr("ldru.experiments.engines.local._work", os._exit)
+    monkeypatch.setattr(Job, "to_json", lambda self: 3)
+    engine = LocalEngine(at_once=2)
+    with pytest.raises(ldru.LdruError, match="ended 3 times, last with exit status"):
+        work(engine, jobs)
 
 
 def test_a_fleet_side_by_side_that_cannot_work_says_why(tmp_path):

@@ -136,10 +136,13 @@ def test_a_word_of_one_symbol_takes_no_step():
     x = torch.randn(2, 1, 16, device=DEVICE)
     found = gradients(model, x, None)
     assert torch.equal(found["y"], x[:, 0])
+    _, levels = model(x, return_levels=True)
+    assert len(levels) == 1
     assert not found["operator.expand.weight"].any()
 
 
-def test_a_fleet_is_one_call_and_agrees_with_each_member():
+@pytest.mark.parametrize("with_loss", [False, True])
+def test_a_fleet_is_one_call_and_agrees_with_each_member(with_loss):
     models = [encoder(16, "relu", 0.25, seed=seed) for seed in (1, 2)]
     for seed, model in enumerate(models):
         set_keys(model, batch=3, seed=seed)
@@ -150,15 +153,24 @@ def test_a_fleet_is_one_call_and_agrees_with_each_member():
         f"dropout.{part}": torch.stack([getattr(model.dropout, part) for model in models])
         for part in ("keys", "cut", "scale")
     }
-    skeleton = models[0]
+    skeleton, lengths = models[0], torch.tensor([[5, 1, 2], [3, 5, 4]], device=DEVICE)
 
-    def call(parameters, buffers, x):
-        return functional_call(skeleton, (parameters, buffers), (x,))
+    def answer(model, *inputs):
+        if not with_loss:
+            return model(*inputs)
+        root, lost = model(*inputs, return_associativity=True)
+        return root + 10 * lost[:, None]
 
-    together = vmap(call)(parameters, buffers, x)
+    def call(parameters, buffers, x, lengths):
+        def model(*inputs, **options):
+            return functional_call(skeleton, (parameters, buffers), inputs, options)
+
+        return answer(model, x, lengths)
+
+    together = vmap(call)(parameters, buffers, x, lengths)
     (together * torch.arange(1.0, 3.0, device=DEVICE)[:, None, None]).sum().backward()
     for index, model in enumerate(models):
-        alone = model(x[index])
+        alone = answer(model, x[index], lengths[index])
         torch.testing.assert_close(together[index], alone, rtol=0, atol=1e-6)
         (alone * (index + 1)).sum().backward()
         for name, parameter in model.named_parameters():

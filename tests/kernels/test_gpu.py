@@ -135,6 +135,26 @@ def test_a_data_set_steps_as_a_captured_graph_and_as_on_a_cpu(associativity, sma
         torch.testing.assert_close(captured, eager, rtol=0, atol=1e-8)
 
 
+def test_a_data_set_steps_in_the_kernels_as_without_them(small_listops):
+    def weights(backend):
+        settings = TrainSpec(
+            steps=1000, batch_size=64, learning_rate=1e-3, associativity=1.0, precision="float32"
+        )
+        build = ldru.LDRUSpec(dim=32, dropout=0.1, backend=backend).build
+        task = ldru.task("listops_500")
+        some = [
+            Member(name=str(seed), task=task, build=build, seed=seed, settings=settings)
+            for seed in (0, 1)
+        ]
+        fleet = Fleet(some, device=CUDA)
+        step = CapturedSteps(fleet).step
+        for length in fleet.plan(0, 10):
+            assert torch.isfinite(step(length)).all()
+        return fleet.parameters.matrix
+
+    torch.testing.assert_close(weights("fused"), weights("batched"), rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", ["ldru", "lstm", "transformer_alibi", "bbt_grc", "rir_grc"])
 def test_every_listops_model_steps_as_a_captured_graph(name, small_listops):
     run = ldru.train("listops_500", model=name, steps=20, device="cuda")[0]

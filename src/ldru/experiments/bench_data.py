@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -39,17 +38,29 @@ LISTOPS_CASES = tuple(
 
 
 def bench_text(
-    *, cases: Sequence[Case] = TEXT_CASES, members: Sequence[int] = (1, 5), **options: Any
+    *,
+    cases: Sequence[Case] = TEXT_CASES,
+    members: Sequence[int] = (1, 5),
+    dim: int = 256,
+    steps: int = 20,
+    device: torch.device,
 ) -> list[dict[str, Json]]:
     """Steps of LDRUs at the paper's settings for texts."""
-    return bench_data(task("sst2"), cases=cases, members=members, **options)
+    sst2 = task("sst2")
+    return bench_data(sst2, cases=cases, members=members, dim=dim, steps=steps, device=device)
 
 
 def bench_listops(
-    *, cases: Sequence[Case] = LISTOPS_CASES, members: Sequence[int] = (1, 3), **options: Any
+    *,
+    cases: Sequence[Case] = LISTOPS_CASES,
+    members: Sequence[int] = (1, 3),
+    dim: int = 256,
+    steps: int = 20,
+    device: torch.device,
 ) -> list[dict[str, Json]]:
     """Steps of LDRUs at the paper's settings for ListOps, also without associativity loss."""
-    return bench_data(task("listops"), cases=cases, members=members, **options)
+    listops = task("listops")
+    return bench_data(listops, cases=cases, members=members, dim=dim, steps=steps, device=device)
 
 
 def bench_data(
@@ -57,8 +68,8 @@ def bench_data(
     *,
     cases: Sequence[Case],
     members: Sequence[int],
-    dim: int = 256,
-    steps: int = 20,
+    dim: int,
+    steps: int,
     device: torch.device,
 ) -> list[dict[str, Json]]:
     """Steps of LDRUs at the paper's settings for a data set, on random words of its vocabulary.

@@ -70,17 +70,26 @@ def figure_digest(table: Table, results: Results) -> str:
 
 
 def chosen_run(task: str, results: Results) -> tuple[str, Run]:
-    """Of a task's LDRUs the one that was best in its last validation, and its column.
+    """Of a task's LDRUs with weights the one that was best in its last validation, and its column.
 
-    Of equals the one with a leaf block, which is the likelier reading of the paper.
+    Of equals one whose exact machine is correct, then one whose network was caught at no error.
     """
+    judged = verdicts(READINGS, results)
     runs = [
         (label, Run.open(results.runs / spec.name))
-        for label in reversed(list(READINGS.columns))
+        for label in READINGS.columns
         for spec in READINGS.cell(task, label).values()
         if results.has_weights(spec)
     ]
-    return max(runs, key=lambda pair: pair[1].record.final.accuracy)
+
+    def merit(pair: tuple[str, Run]) -> tuple[float, bool, bool]:
+        label, run = pair
+        verdict = judged.get((task, label), {}).get(run.spec.seed)
+        if verdict is None:
+            return run.record.final.accuracy, False, False
+        return run.record.final.accuracy, verdict.is_correct, not verdict.is_caught
+
+    return max(runs, key=merit)
 
 
 def model_card(label: str, run: Run, results: Results) -> str:
@@ -120,8 +129,9 @@ def model_card(label: str, run: Run, results: Results) -> str:
             "| --- | ---: | ---: |",
             *rows,
             "",
-            f"Seed {spec.seed}: of all LDRUs for this task the one with the best last validation "
-            f"({100 * record.final.accuracy:.1f} % at length {spec.train.validation_length}). "
+            f"Seed {spec.seed}: of the LDRUs for this task whose weights are kept, one with the "
+            f"best last validation ({100 * record.final.accuracy:.1f} % at length "
+            f"{spec.train.validation_length}); of equals one whose exact machine is correct. "
             f"Weights of the last step, {record.final.step:,}. Trained on one {record.device} with "
             f"PyTorch {record.versions['torch']}. Run `{spec.name}`; SHA-256 of its files in "
             f"`../{SUMS}`. Licence: that of ldru.",

@@ -138,11 +138,20 @@ def make_record(
 
 
 def _commit() -> str | None:
-    """The commit of the source tree this package runs from, if it is one."""
+    """The commit of the source tree this package runs from, if it is one.
+
+    With "-dirty" where the code has changed since.
+    """
     source = Path(__file__).resolve().parents[3]
     if not (source / ".git").exists():
         return None
-    found = subprocess.run(
-        ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip() if found.returncode == 0 else None
+
+    def ask(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "-C", str(source), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    found = ask("rev-parse", "HEAD")
+    if found.returncode:
+        return None
+    changed = ask("status", "--porcelain", "--", "src/ldru/**.py").stdout
+    return found.stdout.strip() + ("-dirty" if changed else "")

@@ -208,7 +208,7 @@ def check_seed(seed: object) -> int:
 def find_device(name: str | None) -> torch.device:
     """A device by name; None takes a GPU where there is one."""
     if name is None:
-        return own_device()
+        return _made_current(own_device())
     try:
         device = torch.device(name)
     except RuntimeError as problem:
@@ -221,6 +221,13 @@ def find_device(name: str | None) -> torch.device:
         raise LdruError(
             f"PyTorch cannot compute on device {name!r} here; give cpu, cuda or cuda:1"
         ) from problem
+    return _made_current(device)
+
+
+def _made_current(device: torch.device) -> torch.device:
+    """Kernels are launched on the current GPU, and graphs captured there."""
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     return device
 
 

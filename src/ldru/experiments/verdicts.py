@@ -44,6 +44,11 @@ class VerdictRecord:
     first_wrong_height: int | None = None
     seconds: float
 
+    @property
+    def is_caught(self) -> bool:
+        """Whether the network itself is known to err."""
+        return self.network_wrong_length is not None or self.first_wrong_height is not None
+
 
 def judge(run: Run) -> VerdictRecord:
     """Extract a run's algebra and keep what matters."""
@@ -90,7 +95,7 @@ def verdicts(table: Table, results: Results) -> dict[tuple[str, str], dict[int, 
 def verdicts_markdown(found: Mapping[tuple[str, str], Mapping[int, VerdictRecord]]) -> str:
     """A row for each task and column; what differs by seed is listed seed by seed."""
     lines = [
-        "**verdicts.** Of each LDRU of the table leaf_block: the states of its exact machine, "
+        "**verdicts.** Of LDRUs of the table leaf_block: the states of the exact machine, "
         "whether that is right at every length, and what is known of the network itself, by seed. "
         "A network errs *at n* where a wrong word of n symbols was found, *by 2^k* where a sampled "
         "one of up to 2^k was.",

@@ -37,8 +37,11 @@ class Worker(NamedTuple):
 class LocalEngine:
     """Works on jobs on this machine.
 
-    at_once: how many fleets, each in a process of its own, on the GPUs in turn. Small fleets do not
-        fill a GPU, so several may share one. None for as many as there are GPUs to choose from.
+    Side by side each fleet has a process of its own, so a script that asks for that has to start
+    under `if __name__ == "__main__"`.
+
+    at_once: how many fleets, on the GPUs in turn. Small ones do not fill a GPU, so several may
+        share it. None for as many as there are GPUs to choose from.
     """
 
     def __init__(self, *, at_once: int | None = None) -> None:
@@ -46,10 +49,14 @@ class LocalEngine:
             raise LdruError(f"at least one fleet is worked on at once, got {at_once}")
         self.at_once = at_once
 
+    def count(self, jobs: Sequence[Job]) -> int:
+        """How many of these jobs are worked on at once, at most."""
+        is_free = all(job.device is None for job in jobs)
+        return self.at_once or (max(1, torch.cuda.device_count()) if is_free else 1)
+
     def run(self, jobs: Sequence[Job], board: Board) -> None:
         """Work on every job; a worker that dies is replaced."""
-        is_free = all(job.device is None for job in jobs)
-        at_once = self.at_once or (max(1, torch.cuda.device_count()) if is_free else 1)
+        at_once = self.count(jobs)
         if at_once > 1 and len(jobs) > 1:
             _SideBySide(jobs, board, at_once=min(at_once, len(jobs))).run()
             return
@@ -68,6 +75,7 @@ class _SideBySide:
         self.running: dict[Connection, Worker] = {}
         self.watchers: dict[Job, Watcher] = {}
         self.tries: Counter[Job] = Counter()
+        self.threads = max(1, torch.get_num_threads() // at_once)
 
     def run(self) -> None:
         try:
@@ -89,7 +97,7 @@ class _SideBySide:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(
-            target=_work, args=(_placed(job, place).to_json(), self.at_once, theirs), daemon=True
+            target=_work, args=(placed(job, place).to_json(), self.threads, theirs), daemon=True
         )
         process.start()
         theirs.close()
@@ -103,7 +111,7 @@ class _SideBySide:
         _, job, _ = self.running[pipe]
         try:
             method, arguments = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):  # it ended, maybe in the middle of a report
             self._end(pipe)
             return
         if method == FAILED:
@@ -112,6 +120,7 @@ class _SideBySide:
 
     def _end(self, pipe: Connection) -> None:
         process, job, _ = self.running.pop(pipe)
+        pipe.close()
         process.join()
         if process.exitcode == 0:
             self.board.finish(job)
@@ -124,7 +133,7 @@ class _SideBySide:
             )
 
 
-def _placed(job: Job, place: int) -> Job:
+def placed(job: Job, place: int) -> Job:
     """A job on the GPU of its place, unless it says where."""
     gpus = torch.cuda.device_count()
     if job.device is not None or not gpus:
@@ -132,10 +141,10 @@ def _placed(job: Job, place: int) -> Job:
     return replace(job, device=f"cuda:{place % gpus}")
 
 
-def _work(job: dict, at_once: int, pipe: Connection) -> None:
+def _work(job: dict, threads: int, pipe: Connection) -> None:
     """What a worker does: a job, reported through a pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // at_once))
+    torch.set_num_threads(threads)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     reporter = _Reporter(pipe)
     try:
@@ -143,6 +152,9 @@ def _work(job: dict, at_once: int, pipe: Connection) -> None:
         reporter.on_others(others)
     except LdruError as problem:
         pipe.send((FAILED, (str(problem),)))
+    except Exception as problem:
+        pipe.send((FAILED, (f"{type(problem).__name__}: {problem}",)))
+        raise
 
 
 def _die_with_parent() -> None:
