@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tyro.conf import Positional
@@ -10,7 +11,7 @@ from tyro.conf import Positional
 from ldru.cli.printing import print_rows
 from ldru.config import Json
 from ldru.errors import LdruError, unknown_name
-from ldru.experiments.bench_data import Case, bench_listops, bench_text
+from ldru.experiments.bench_data import STUDIES, Case, bench_data
 from ldru.experiments.bench_models import bench_models
 from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
 from ldru.experiments.figures import BENCHMARK_FIGURES, save_figure
@@ -27,8 +28,7 @@ QUICK = {
     "fleet": {"members": (1, 2), "dim": 16, "batch_size": 8, "steps": 3},
     "scaling": {"sizes": ("small",), "lengths": (4, 8), "batch_size": 2, "passes": 2},
     "models": {"names": ("ldru", "rnn"), "batch_size": 4, "words": 4, "steps": 2},
-    "text": QUICK_DATA,
-    "listops": QUICK_DATA,
+    **dict.fromkeys(STUDIES, QUICK_DATA),
 }
 
 
@@ -57,8 +57,7 @@ class Bench:
             "fleet": bench_fleet,
             "scaling": bench_scaling,
             "models": bench_models,
-            "text": bench_text,
-            "listops": bench_listops,
+            **{study: partial(bench_data, study) for study in STUDIES},
         }
         if self.name not in benches:
             raise unknown_name("benchmark", self.name, benches)

@@ -26,61 +26,58 @@ class Case:
     associativity: float | None = None
 
 
-TEXT_CASES = tuple(
-    Case(batch_size=batch_size, length=length)
-    for batch_size, length in ((128, 16), (128, 32), (128, 64), (32, 64), (32, 128), (32, 256))
-)
-LISTOPS_CASES = tuple(
-    Case(batch_size=128, length=length, associativity=weight)
-    for weight in (1.0, 0.0)
-    for length in (8, 16, 40)
-)
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is timed of a study: on words like those of a task, in fleets of so many members."""
+
+    task: str
+    cases: tuple[Case, ...]
+    members: tuple[int, ...]
 
 
-def bench_text(
-    *,
-    cases: Sequence[Case] = TEXT_CASES,
-    members: Sequence[int] = (1, 5),
-    dim: int = 256,
-    steps: int = 20,
-    device: torch.device,
-) -> list[dict[str, Json]]:
-    """Steps of LDRUs at the paper's settings for texts."""
-    sst2 = task("sst2")
-    return bench_data(sst2, cases=cases, members=members, dim=dim, steps=steps, device=device)
-
-
-def bench_listops(
-    *,
-    cases: Sequence[Case] = LISTOPS_CASES,
-    members: Sequence[int] = (1, 3),
-    dim: int = 256,
-    steps: int = 20,
-    device: torch.device,
-) -> list[dict[str, Json]]:
-    """Steps of LDRUs at the paper's settings for ListOps, also without associativity loss."""
-    listops = task("listops")
-    return bench_data(listops, cases=cases, members=members, dim=dim, steps=steps, device=device)
+STUDIES = {
+    "text": Study(
+        task="sst2",
+        cases=tuple(
+            Case(batch_size=batch_size, length=length)
+            for batch_size, length in (
+                *((128, 16), (128, 32), (128, 64)),
+                *((32, 64), (32, 128), (32, 256)),
+            )
+        ),
+        members=(1, 5),
+    ),
+    "listops": Study(
+        task="listops",
+        cases=tuple(
+            Case(batch_size=128, length=length, associativity=weight)
+            for weight in (1.0, 0.0)
+            for length in (8, 16, 40)
+        ),
+        members=(1, 3),
+    ),
+}
 
 
 def bench_data(
-    data: AnyTask,
+    study: str,
     *,
-    cases: Sequence[Case],
-    members: Sequence[int],
-    dim: int,
-    steps: int,
+    cases: Sequence[Case] | None = None,
+    members: Sequence[int] | None = None,
+    dim: int = 256,
+    steps: int = 20,
     device: torch.device,
 ) -> list[dict[str, Json]]:
-    """Steps of LDRUs at the paper's settings for a data set, on random words of its vocabulary.
+    """Steps of LDRUs at the paper's settings for a study, on random words of its vocabulary.
 
     Ours is a fleet, on a GPU as a captured graph. Plain is one model in an ordinary training loop:
     eager PyTorch, `torch.optim.AdamW`, gradients clipped; the ratio is per model.
     """
+    data = task(STUDIES[study].task)
     spec = replace(default_model(data, "ldru"), dim=dim)  # type: ignore[call-arg]
     assert isinstance(spec, LDRUSpec)
     rows: list[dict[str, Json]] = []
-    for case in cases:
+    for case in cases or STUDIES[study].cases:
         settings = replace(
             default_training(data, spec), steps=10_000, batch_size=case.batch_size
         ).resolved(data)
@@ -90,7 +87,7 @@ def bench_data(
         plain = 1e3 * seconds_per_call(
             plain_step(spec, settings, words, device=device), calls=steps, device=device
         )
-        for count in members:
+        for count in members or STUDIES[study].members:
             fleet = Fleet(
                 [
                     Member(name=f"seed{n}", task=words, build=spec.build, seed=n, settings=settings)
