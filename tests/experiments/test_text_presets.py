@@ -99,3 +99,15 @@ def test_a_table_of_texts_is_made_from_its_records(small_texts, tmp_path):
     pack(results, table.runs(), tmp_path / "mixed.zip", has_weights=False)
     with pytest.raises(ldru.LdruError, match="different runs"):
         unpack(tmp_path / "mixed.zip", Results(tmp_path / "third"))
+
+
+def test_a_part_is_chosen_by_row_or_by_task():
+    assert TABLES["text"].restricted(tasks=["mrpc", "sst2"]).tasks == (
+        "sst2",
+        "mrpc_f1",
+        "mrpc_macro_f1",
+        "mrpc_accuracy",
+    )
+    assert TABLES["text"].restricted(tasks=["mrpc_f1"]).tasks == ("mrpc_f1",)
+    with pytest.raises(ldru.LdruError, match="unknown task of text 'mprc'"):
+        TABLES["text"].restricted(tasks=["mprc"])

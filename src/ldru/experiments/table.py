@@ -113,16 +113,21 @@ class Table:
         columns: Sequence[str] = (),
         seeds: Sequence[int] = (),
     ) -> "Table":
-        """A part of the table; what is not given stays whole."""
+        """A part of the table; what is not given stays whole.
+
+        tasks: names of rows, or of tasks, for all their rows.
+        """
+        names = {row: (row, self.row(row).task) for row in self.tasks}
+        known = list(dict.fromkeys(name for both in names.values() for name in both))
         for name in tasks:
-            if name not in self.tasks:
-                raise unknown_name(f"task of {self.name}", name, self.tasks)
+            if name not in known:
+                raise unknown_name(f"task of {self.name}", name, known)
         for label in columns:
             if label not in self.columns:
                 raise unknown_name(f"model of {self.name}", label, self.columns)
         return replace(
             self,
-            tasks=tuple(name for name in self.tasks if not tasks or name in tasks),
+            tasks=tuple(row for row in self.tasks if not tasks or set(names[row]) & set(tasks)),
             columns={k: v for k, v in self.columns.items() if not columns or k in columns},
             seeds=tuple(dict.fromkeys(map(check_seed, seeds))) or self.seeds,
         )
