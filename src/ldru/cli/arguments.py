@@ -1,7 +1,7 @@
 """What several commands take."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,12 +62,15 @@ def drawn_words(lengths: str | None, words: int | None, *, usual: str) -> DrawnW
     return DrawnWords(parse_lengths(usual if lengths is None else lengths), words)
 
 
-def check_not_drawn(task: DataTask, **options: object) -> None:
-    """Raise on an option for drawn words, which a data set has none of."""
-    for name, value in options.items():
-        if value is not None:
+def check_not_drawn(task: DataTask, are_given: Mapping[str, bool]) -> None:
+    """Raise on an option for drawn words, which a data set has none of.
+
+    are_given: whether each such option was.
+    """
+    for option, is_given in are_given.items():
+        if is_given:
             raise LdruError(
-                f"{task.name!r} is a data set with test sets of its own: --{name} is for tasks "
+                f"{task.name!r} is a data set with test sets of its own: {option} is for tasks "
                 "that draw their words"
             )
 

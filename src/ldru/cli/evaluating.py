@@ -61,10 +61,12 @@ class Eval:
         if isinstance(run.task, DataTask):
             check_not_drawn(
                 run.task,
-                lengths=self.lengths,
-                words=self.words,
-                plot=self.plot,
-                seed=self.seed or None,
+                {
+                    "--lengths": self.lengths is not None,
+                    "--words": self.words is not None,
+                    "--plot": self.plot is not None,
+                    "--seed": self.seed != 0,
+                },
             )
             parts = self.sets or run.task.tests
         elif self.sets:

@@ -39,7 +39,7 @@ class Reproduce:
         device: cpu or cuda; by default a GPU where there is one.
         fleet_size: how many models a fleet has, at most.
         at_once: fleets that this machine works on at once, in as many processes; by default as many
-            as it has GPUs. Small fleets gain from sharing a GPU.
+            as it has GPUs.
         plan: only say what would run.
         render: run nothing; write tables and figures from the records that are there.
         pack: gather the finished runs of these tables into a file.

@@ -83,10 +83,16 @@ class Train:
         if bool(data) != self.is_data:
             raise LdruError(f"name the data set {data[0].name!r} right behind `train`")
         if data:
-            check_not_drawn(data[0], lengths=self.lengths, words=self.words)
-            for name in ("max_length", "validation_length"):
-                if getattr(self.train, name) != getattr(TrainSpec(), name):
-                    check_not_drawn(data[0], **{name.replace("_", "-"): True})
+            usual = TrainSpec()
+            check_not_drawn(
+                data[0],
+                {
+                    "--lengths": self.lengths is not None,
+                    "--words": self.words is not None,
+                    "--max-length": self.train.max_length != usual.max_length,
+                    "--validation-length": self.train.validation_length != usual.validation_length,
+                },
+            )
         if self.vocabulary is not None and self.data is None:
             raise LdruError("--vocabulary is for tokenising texts; give their folder with --data")
         for other in data[1:]:

@@ -102,7 +102,6 @@ class Watcher:
     def on_log(self, entries: dict[str, LogEntry]) -> None:
         shares = [entry.validation_accuracy for entry in entries.values()]
         self._accuracy = f"{min(shares):.1%} to {max(shares):.1%}"
-        self._lengths = 0
 
     def on_others(self, count: int) -> None:
         """So many runs of the fleet were left to other processes, which have claimed them."""

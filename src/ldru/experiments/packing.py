@@ -28,9 +28,8 @@ def pack(
     names = [spec.name for spec in specs if (results.runs / spec.name).is_dir()]
     if not names:
         raise LdruError(f"there is no finished run of these in {str(results.runs)!r}")
-    for name in names:
-        record = json.loads((results.runs / name / RECORD).read_text())
-        if not has_weights and not record.get("evaluation"):
+    for name in names if not has_weights else ():
+        if not json.loads((results.runs / name / RECORD).read_text()).get("evaluation"):
             raise LdruError(f"{name} is not evaluated yet, so its record alone is of no use")
     bare = [name for name in names if not (results.runs / name / WEIGHTS).exists()]
     if has_weights and bare:

@@ -25,7 +25,7 @@ from ldru.files import whole_folder, write_text
 from ldru.models import LDRUSpec
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
-FIGURE = "docs/central.png"
+FIGURE = "docs/regular.png"
 
 
 READINGS = TABLES["leaf_block"]
@@ -74,7 +74,7 @@ def chosen_run(task: str, results: Results) -> tuple[str, Run]:
 
     Of equals one whose exact machine is correct, then one whose network was caught at no error.
     """
-    judged = verdicts(READINGS, results)
+    judged = verdicts(READINGS.restricted(tasks=[task]), results)
     runs = [
         (label, Run.open(results.runs / spec.name))
         for label in READINGS.columns

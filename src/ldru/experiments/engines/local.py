@@ -40,8 +40,8 @@ class LocalEngine:
     Side by side each fleet has a process of its own, so a script that asks for that has to start
     under `if __name__ == "__main__"`.
 
-    at_once: how many fleets, on the GPUs in turn. Small ones do not fill a GPU, so several may
-        share it. None for as many as there are GPUs to choose from.
+    at_once: how many fleets, on the GPUs in turn, which they may have to share. None for as many
+        as there are GPUs to choose from.
     """
 
     def __init__(self, *, at_once: int | None = None) -> None:
@@ -103,8 +103,8 @@ class _SideBySide:
         theirs.close()
         self.running[ours] = Worker(process, job, place)
         self.tries[job] += 1
-        if job not in self.watchers:
-            self.watchers[job] = self.board.start(job)
+        is_again = job in self.watchers
+        self.watchers[job] = Watcher(self.board, job) if is_again else self.board.start(job)
 
     def _listen(self, pipe: Connection) -> None:
         """Take one report, or the end of a worker."""
