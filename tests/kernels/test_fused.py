@@ -131,6 +131,39 @@ def test_all_levels_and_what_is_computed_from_them(dim, length, is_padded, activ
         assert_agree(found, gradients(exact, exact_x, lengths, compute(exact)))
 
 
+@pytest.mark.parametrize(("dim", "activation"), [(16, "relu"), (80, "silu")])
+def test_the_operator_alone(dim, activation, monkeypatch):
+    """In several pieces, with rows left over in the last."""
+    from ldru.kernels import fused, wide
+
+    monkeypatch.setattr(wide, "COLLECTED_BYTES", 1)
+    model = encoder(dim, activation)
+    exact = copy.deepcopy(model).double()
+    pairs = torch.randn(2, 5, 2, 29, dim, device=DEVICE)
+
+    def compute(combine):
+        def both(pairs, _):
+            left, right = pairs
+            return combine(left[:, 0], right[:, 1])
+
+        return both
+
+    kernels = fused.Kernels(model.operator, model.block)
+    found = gradients(model, pairs, None, compute(kernels.combine))
+    assert_agree(found, gradients(exact, pairs.double(), None, compute(exact.operator)))
+
+
+def test_a_long_level_goes_through_in_pieces(monkeypatch):
+    from ldru.kernels import wide
+
+    monkeypatch.setattr(wide, "COLLECTED_BYTES", 1)
+    model = encoder(80, "relu")
+    x = torch.randn(70, 5, 80, device=DEVICE)
+    lengths = torch.arange(70, device=DEVICE) % 5 + 1
+    found = gradients(model, x, lengths)
+    assert_agree(found, gradients(in_float64(model), x.double(), lengths))
+
+
 def test_a_word_of_one_symbol_takes_no_step():
     model = encoder(16, "relu")
     x = torch.randn(2, 1, 16, device=DEVICE)
@@ -187,18 +220,22 @@ def test_two_runs_give_the_same_bits():
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_the_operator_passes_pytorchs_own_checks():
-    from ldru.kernels.fused import fused_reduce
+def test_the_operators_pass_pytorchs_own_checks():
+    from ldru.kernels.fused import fused_combine, fused_reduce
     from ldru.kernels.layout import num_parameters
 
     x = torch.randn(1, 2, 3, 16, device=DEVICE, requires_grad=True)
     flat = (0.1 * torch.randn(1, num_parameters(16), device=DEVICE)).requires_grad_()
-    arguments = (x, flat, None, None, None, None, False, False)
-    torch.library.opcheck(
-        fused_reduce,
-        arguments,
-        test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
-    )
+    pairs = torch.randn(1, 3, 2, 16, device=DEVICE, requires_grad=True)
+    for operator, arguments in (
+        (fused_reduce, (x, flat, None, None, None, None, False, False)),
+        (fused_combine, (pairs, flat, False, False)),
+    ):
+        torch.library.opcheck(
+            operator,
+            arguments,
+            test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
+        )
 
 
 def test_auto_falls_back_with_the_reason_and_a_name_is_an_error(monkeypatch):
@@ -229,11 +266,12 @@ def test_auto_falls_back_with_the_reason_and_a_name_is_an_error(monkeypatch):
         ldru.LDRU(dim=16, backend="fast")
 
 
-def test_tf32_errs_as_its_mantissa_does():
+@pytest.mark.parametrize("dim", [16, 80])
+def test_tf32_errs_as_its_mantissa_does(dim):
     """SiLU, because a unit of ReLU near its kink makes any two gradients differ."""
-    model = encoder(16, "silu", 0.25)
+    model = encoder(dim, "silu", 0.25)
     set_keys(model, batch=3, seed=1)
-    x = torch.randn(3, 5, 16, device=DEVICE)
+    x = torch.randn(3, 5, dim, device=DEVICE)
     lengths = torch.tensor([5, 1, 4], device=DEVICE)
     with tf32():
         found = gradients(model, x, lengths)
@@ -243,11 +281,11 @@ def test_tf32_errs_as_its_mantissa_does():
     assert error > 2**-14, "these were no products of TF32 operands"
 
 
-@pytest.mark.parametrize("power", [-60, 60])
-def test_gradients_of_any_size_keep_their_digits(power):
+@pytest.mark.parametrize(("dim", "power"), [(16, -60), (16, 60), (80, -60), (80, 60)])
+def test_gradients_of_any_size_keep_their_digits(dim, power):
     """Scaling by a power of two is exact, though half precision would under- or overflow."""
-    model = encoder(16, "relu")
-    x = torch.randn(2, 5, 16, device=DEVICE, requires_grad=True)
+    model = encoder(dim, "relu")
+    x = torch.randn(2, 3, dim, device=DEVICE, requires_grad=True)
     weights = [x, *model.parameters()]
     with tf32():
         y = model(x)
@@ -257,10 +295,11 @@ def test_gradients_of_any_size_keep_their_digits(power):
         assert torch.equal(first * 2.0**power, second)
 
 
-def test_a_large_gradient_that_joins_at_a_lower_level_keeps_its_digits():
+@pytest.mark.parametrize("dim", [16, 80])
+def test_a_large_gradient_that_joins_at_a_lower_level_keeps_its_digits(dim):
     """The scale of a level comes from all that arrives there."""
-    model = encoder(16, "silu")
-    x = torch.randn(2, 5, 16, device=DEVICE, requires_grad=True)
+    model = encoder(dim, "silu")
+    x = torch.randn(2, 5, dim, device=DEVICE, requires_grad=True)
     weights = [x, *model.parameters()]
 
     def gradient_of(model, x, weights):

@@ -75,23 +75,6 @@ def activation_gradient(x, SILU: tl.constexpr):
 
 
 @triton.jit
-def round_tf32(x, ROUND: tl.constexpr):
-    """The nearest tf32 value: the matrix units would cut the low bits off instead."""
-    if ROUND:
-        return tl.inline_asm_elementwise(
-            "cvt.rna.tf32.f32 $0, $1;", "=r,r", [x], dtype=tl.float32, is_pure=True, pack=1
-        )
-    else:
-        return x
-
-
-@triton.jit
-def add_dot(a, b, acc, PRECISION: tl.constexpr, ROUND: tl.constexpr):
-    """acc + a @ b for a made in the kernel and a weight tile b, which is rounded already."""
-    return tl.dot(round_tf32(a, ROUND), b, acc, input_precision=PRECISION)
-
-
-@triton.jit
 def load_matrix(
     ptr,
     inner,
@@ -168,52 +151,3 @@ def sum_slots_kernel(partial_ptr, gradient_ptr, slots, TOTAL: tl.constexpr, BLOC
     for slot in range(1, slots):
         gradient += tl.load(place + slot * TOTAL, mask=inside, other=0.0)
     tl.store(gradient_ptr + member * TOTAL + index, gradient, mask=inside)
-
-
-@triton.jit
-def prepare_matrices_kernel(
-    flat_ptr, rounded_ptr, transposed_ptr,
-    DIM: tl.constexpr, TILE: tl.constexpr, ROUND: tl.constexpr, TRANSPOSE: tl.constexpr,
-):  # fmt: skip
-    """Both copies of the flat parameters [M, total] at once, matrices rounded to tf32.
-
-    With ROUND `rounded` [M, total] has everything in its place; with TRANSPOSE `transposed`
-    [M, 31 d^2] has every matrix transposed in its place. Grid (31 (d / TILE)^2 + 1, M): one program
-    per TILE x TILE tile, and one for the vectors.
-    """
-    AREA: tl.constexpr = DIM * DIM
-    TILES: tl.constexpr = (DIM // TILE) * (DIM // TILE)
-    member = tl.program_id(1).to(tl.int64)
-    flat_ptr += member * (31 * AREA + 18 * DIM)
-    rounded_ptr += member * (31 * AREA + 18 * DIM)
-    transposed_ptr += member * (31 * AREA)
-    if tl.program_id(0) == 31 * TILES:
-        if ROUND:
-            for start in range(0, 18 * DIM, 256):
-                index = start + tl.arange(0, 256)
-                value = load_vector(flat_ptr + VECTORS * AREA, index, 18 * DIM)
-                tl.store(rounded_ptr + VECTORS * AREA + index, value, mask=index < 18 * DIM)
-    else:
-        unit = tl.program_id(0) // TILES  # the matrix, in units of d^2
-        outer, inner, start = 2, 2, EXPAND
-        if unit >= HIDDEN:
-            outer, inner, start = 4, 2, HIDDEN
-        if unit >= GATES:
-            outer, inner, start = 2, 4, GATES
-        if unit >= LEFT:
-            outer, inner, start = 1, 1, unit
-        if unit >= UP:
-            outer, inner, start = 4, 1, UP
-        if unit >= DOWN:
-            outer, inner, start = 1, 4, DOWN
-        tile = tl.program_id(0) - start * TILES
-        across = inner * (DIM // TILE)
-        row = tile // across * TILE + tl.arange(0, TILE)
-        column = tile % across * TILE + tl.arange(0, TILE)
-        place = start * AREA + row[:, None] * (inner * DIM) + column[None, :]
-        value = round_tf32(tl.load(flat_ptr + place), ROUND)
-        if ROUND:
-            tl.store(rounded_ptr + place, value)
-        if TRANSPOSE:
-            place = start * AREA + column[:, None] * (outer * DIM) + row[None, :]
-            tl.store(transposed_ptr + place, tl.trans(value))

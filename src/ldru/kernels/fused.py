@@ -1,9 +1,9 @@
-"""The whole reduction of an MLP-LDRU as one operator on fused kernels.
+"""The whole reduction of an MLP-LDRU, and its operator alone, as operators on fused kernels.
 
-PyTorch sees an ordinary operator, `ldru::fused_reduce`, with a derivative, a shape rule for
-`torch.compile` and a rule for `vmap`: the members of a fleet are one more axis of the same launch.
-Only the nodes of the tree are kept for the backward pass; the rest is computed again there. They
-are handed out too, with their derivative, for what is computed from all levels.
+PyTorch sees ordinary operators, `ldru::fused_reduce` and `ldru::fused_combine`, with a derivative,
+a shape rule for `torch.compile` and a rule for `vmap`: the members of a fleet are one more axis of
+the same launch. Only the nodes of the tree are kept for the backward pass; the rest is computed
+again there. They are handed out too, with their derivative, for what is computed from all levels.
 """
 
 import torch
@@ -31,45 +31,56 @@ def why_not(x: Tensor, *, activation: str) -> str | None:
     return None
 
 
-def reduce(
-    operator: nn.Module, block: nn.Module, dropout: Dropout, x: Tensor, lengths: Tensor | None
-) -> Tensor:
-    """Reduce words: [batch, length, dim] -> [batch, dim]; `why_not` must have no objection."""
-    root, _ = _reduced(operator, block, dropout, x, lengths)
-    return root
+class Kernels:
+    """An operator and its residual block, laid out once for all that the kernels compute of them.
 
-
-def levels(
-    operator: nn.Module, block: nn.Module, dropout: Dropout, x: Tensor, lengths: Tensor | None
-) -> list[Tensor]:
-    """The nodes of every level of the same reduction, leaves first: [batch, nodes, dim] each.
-
-    What stands in the padding may be anything.
+    `why_not` must have no objection.
     """
-    root, nodes = _reduced(operator, block, dropout, x, lengths)
-    if nodes is None:
-        return [x]
-    return [x, *split_levels(nodes, batch=x.shape[0], length=x.shape[1]), root[:, None]]
 
+    def __init__(self, operator: nn.Module, block: nn.Module) -> None:
+        self.flat = flatten(operator, block)[None]
+        self.is_silu = operator.activation == "silu"
+        self.is_tf32 = torch.get_float32_matmul_precision() != "highest"
 
-def _reduced(
-    operator: nn.Module, block: nn.Module, dropout: Dropout, x: Tensor, lengths: Tensor | None
-) -> tuple[Tensor, Tensor | None]:
-    """Roots [batch, dim], and the nodes between leaves and roots, level after level [rows, dim]."""
-    if x.shape[1] == 1:
-        return x[:, 0], None
-    keys, cut, scale = _dropout_arguments(dropout, x)
-    root, nodes = fused_reduce(
-        x[None],
-        flatten(operator, block)[None],
-        None if lengths is None else lengths[None].to(torch.int32),
-        None if keys is None else keys[None],
-        None if cut is None else cut[None],
-        None if scale is None else scale[None],
-        operator.activation == "silu",
-        torch.get_float32_matmul_precision() != "highest",
-    )
-    return root.squeeze(0), nodes.squeeze(0)
+    def reduce(self, x: Tensor, lengths: Tensor | None, dropout: Dropout) -> Tensor:
+        """Reduce words: [batch, length, dim] -> [batch, dim]."""
+        root, _ = self._reduced(x, lengths, dropout)
+        return root
+
+    def levels(self, x: Tensor, lengths: Tensor | None, dropout: Dropout) -> list[Tensor]:
+        """The nodes of every level of that reduction, leaves first: [batch, nodes, dim] each.
+
+        What stands in the padding may be anything.
+        """
+        root, nodes = self._reduced(x, lengths, dropout)
+        if nodes is None:
+            return [x]
+        return [x, *split_levels(nodes, batch=x.shape[0], length=x.shape[1]), root[:, None]]
+
+    def combine(self, left: Tensor, right: Tensor) -> Tensor:
+        """The operator alone: [..., dim], [..., dim] -> [..., dim]."""
+        pairs = torch.stack([left, right], dim=-2).flatten(end_dim=-3)
+        joined = fused_combine(pairs[None], self.flat, self.is_silu, self.is_tf32)
+        return joined.squeeze(0).unflatten(0, left.shape[:-1])
+
+    def _reduced(
+        self, x: Tensor, lengths: Tensor | None, dropout: Dropout
+    ) -> tuple[Tensor, Tensor | None]:
+        """Roots [batch, dim], and the nodes between leaves and roots by level [rows, dim]."""
+        if x.shape[1] == 1:
+            return x[:, 0], None
+        keys, cut, scale = _dropout_arguments(dropout, x)
+        root, nodes = fused_reduce(
+            x[None],
+            self.flat,
+            None if lengths is None else lengths[None].to(torch.int32),
+            None if keys is None else keys[None],
+            None if cut is None else cut[None],
+            None if scale is None else scale[None],
+            self.is_silu,
+            self.is_tf32,
+        )
+        return root.squeeze(0), nodes.squeeze(0)
 
 
 def _dropout_arguments(
@@ -131,6 +142,27 @@ def fused_reduce_backward(
 
     drop = _drop(keys, cut, scale)
     return backward(gradient, node_gradient, x, nodes, flat, lengths, drop, is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_combine", mutates_args=())
+def fused_combine(pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool) -> Tensor:
+    """The operators of a fleet: [members, rows, 2, dim] -> [members, rows, dim].
+
+    flat: as for `fused_reduce`.
+    """
+    from ldru.kernels.mlp_launch import combine
+
+    return combine(pairs, flat, is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_combine_backward", mutates_args=())
+def fused_combine_backward(
+    gradient: Tensor, pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool
+) -> tuple[Tensor, Tensor]:
+    """The gradients of the pairs and of the weights."""
+    from ldru.kernels.mlp_launch import combine_backward
+
+    return combine_backward(gradient, pairs, flat, is_silu, is_tf32)
 
 
 def inner_nodes(length: int) -> list[int]:
@@ -199,6 +231,40 @@ def _(info, in_dims, *inputs):
     root, nodes = fused_reduce(*tensors)
     split = (info.batch_size, -1)
     return (root.unflatten(0, split), nodes.unflatten(0, split)), (0, 0)
+
+
+@fused_combine.register_fake
+def _(pairs, flat, is_silu, is_tf32):
+    members, rows, _, dim = pairs.shape
+    return pairs.new_empty(members, rows, dim)
+
+
+@fused_combine_backward.register_fake
+def _(gradient, pairs, flat, is_silu, is_tf32):
+    return torch.empty_like(pairs), torch.empty_like(flat)
+
+
+def _remember_pairs(ctx, inputs, output) -> None:
+    pairs, flat, ctx.is_silu, ctx.is_tf32 = inputs
+    ctx.save_for_backward(pairs, flat)
+
+
+def _differentiate_pairs(ctx, gradient) -> tuple:
+    dpairs, dflat = fused_combine_backward(gradient, *ctx.saved_tensors, ctx.is_silu, ctx.is_tf32)
+    return dpairs, dflat, None, None
+
+
+fused_combine.register_autograd(_differentiate_pairs, setup_context=_remember_pairs)
+
+
+@fused_combine.register_vmap
+def _(info, in_dims, pairs, flat, is_silu, is_tf32):
+    tensors = [
+        merged(value, axis, info.batch_size)
+        for value, axis in zip((pairs, flat), in_dims[:2], strict=True)
+    ]
+    joined = fused_combine(*tensors, is_silu, is_tf32)
+    return joined.unflatten(0, (info.batch_size, -1)), 0
 
 
 def merged(value: Tensor, axis: int | None, size: int) -> Tensor:

@@ -1,6 +1,5 @@
 """What the launches of narrow and wide kernels share: levels as views, tilings, precision."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -9,7 +8,6 @@ import triton
 from torch import Tensor
 
 from ldru.kernels.fused import Drop
-from ldru.kernels.support import is_interpreted
 
 
 @dataclass(frozen=True)
@@ -36,15 +34,6 @@ class Settings:
     def precision(self) -> str:
         """Triton's name: three TF32 products stand for one in float32."""
         return "tf32" if self.is_tf32 else "tf32x3"
-
-    @property
-    def is_rounding(self) -> bool:
-        """Whether operands go to the nearest TF32 value; the interpreter has no such values."""
-        return self.is_tf32 and not is_interpreted()
-
-    @property
-    def arithmetic(self) -> dict[str, object]:
-        return {"SILU": self.is_silu, "PRECISION": self.precision, "ROUND": self.is_rounding}
 
 
 @dataclass(frozen=True)
@@ -90,32 +79,6 @@ class Level:
     @property
     def options(self) -> dict[str, object]:
         return {"HAS_LENGTHS": self.lengths is not None, "DROPOUT": self.drop is not None}
-
-    def slices(self, most_rows: int) -> Iterator["Slice"]:
-        """Parts of at most so many rows of all members together; a word is not cut."""
-        members, batch, _, _ = self.x.shape
-        parents = (self.nodes + 1) // 2
-        member_step = max(1, most_rows // (batch * parents))
-        batch_step = batch if batch * parents <= most_rows else max(1, most_rows // parents)
-        for first in range(0, members, member_step):
-            some = slice(first, first + member_step)
-            for start in range(0, batch, batch_step):
-                words = slice(start, start + batch_step)
-                lengths = None if self.lengths is None else self.lengths[some, words]
-                drop = self.drop
-                if drop is not None:
-                    drop = drop[0][some, words], drop[1][some], drop[2][some]
-                part = Level(self.x[some, words], lengths, drop, self.number)
-                yield Slice(part, some, words)
-
-
-@dataclass(frozen=True)
-class Slice:
-    """Some members and some words of a level."""
-
-    level: Level
-    members: slice
-    words: slice
 
 
 def fitting(wide: Tiling, few: Tiling, rows: int, others: int) -> Tiling:

@@ -35,3 +35,14 @@ def flatten(operator: nn.Module, block: nn.Module) -> Tensor:
     names = [(layer, part) for part in ("weight", "bias") for layer in layers]
     names += [(norm, "weight"), (norm, "bias")]
     return torch.cat([getattr(layer, part).flatten() for layer, part in names])
+
+
+def matrices_of(flat: Tensor, *, dim: int) -> dict[str, Tensor]:
+    """The matrices by name, as views [members, outputs, inputs] of vectors that begin with them."""
+    sizes = (OPERATOR | BLOCK).items()
+    counts = [outputs * inputs * dim**2 for _, (outputs, inputs) in sizes]
+    parts = flat[:, : sum(counts)].split(counts, dim=1)
+    return {
+        name: part.unflatten(1, (outputs * dim, inputs * dim))
+        for part, (name, (outputs, inputs)) in zip(parts, sizes, strict=True)
+    }

@@ -1,5 +1,6 @@
-"""A whole reduction through the kernels, forward and backward; see `ldru.kernels.fused`."""
+"""Reductions and the operator alone through the kernels, and back; see `ldru.kernels.fused`."""
 
+import torch
 import triton
 from torch import Tensor
 
@@ -58,8 +59,32 @@ def backward(
         if more and level.number > 0:
             dx += more[level.number - 1]
             kernels.changed(level, dx)
-    kernels.flush()
-    return dx, _sum_slots(kernels.partial)
+    kernels.operands.flush()
+    return dx, _sum_slots(kernels.operands.partial)
+
+
+def combine(pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool) -> Tensor:
+    """The operator alone: [M, rows, 2, d] -> [M, rows, d]."""
+    pairs, flat = pairs.contiguous(), flat.contiguous()
+    return wide.Forward(pairs, flat, Settings(is_silu, is_tf32)).combine(_level(pairs))
+
+
+def combine_backward(
+    gradient: Tensor, pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool
+) -> tuple[Tensor, Tensor]:
+    """Gradients of the pairs, and of the weights: those of the block are zero."""
+    pairs, flat, gradient = pairs.contiguous(), flat.contiguous(), gradient.contiguous()
+    settings = Settings(is_silu, is_tf32)
+    kernels = wide.Backward(pairs, flat, settings, gradient, has_block=False)
+    dx = torch.empty_like(pairs)
+    kernels.level(_level(pairs), gradient, dx)
+    kernels.operands.flush()
+    return dx, _sum_slots(kernels.operands.partial)
+
+
+def _level(pairs: Tensor) -> Level:
+    """Pairs as the only level of words of two symbols."""
+    return Level(pairs, lengths=None, drop=None, number=0)
 
 
 def _levels(

@@ -3,13 +3,8 @@
 Forward, a level is one launch. Backward it is one too: it computes the level again from its inputs,
 goes back through it, and leaves the operands of the weight gradients in an array, row by row. That
 array collects the rows of many levels before one launch multiplies it out (`Operands`).
-
-In TF32 mode the operands of all products are held as float16, which has TF32's mantissa in half the
-bytes; sums are float32. Its narrow range is enough for states that a norm has just left, and for
-gradients because every level scales them by the power of two that its largest one asks for.
 """
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -43,45 +38,48 @@ from ldru.kernels.elements import (
     row_state,
     standardised,
 )
-from ldru.kernels.launch import Level, Settings, Tiling, fitting, slot_count
-from ldru.kernels.layout import num_parameters
+from ldru.kernels.launch import Level, Settings, Tiling, fitting
+from ldru.kernels.operands import (
+    BLOCK_ROWS,
+    DF,
+    DGATE,
+    DH,
+    DMIXED,
+    DP1,
+    DP2,
+    DPU,
+    GATED,
+    MIXED,
+    NORM,
+    NUM_COLUMNS,
+    PAIR,
+    Z1,
+    Z2,
+    ZU,
+    H,
+    Operands,
+    Peaks,
+    Piece,
+    as_operands,
+    gradient_scale,
+    in_blocks,
+)
 
 MAX_DIM = 64  # beyond it a tile no longer fits the registers of one program
 SHORT_ROWS = 8192  # a reduction of one model with more rows is long: memory comes first
 COLLECTED_ROWS = 262144  # of all members together, at 33 d numbers a row
 LONG_BYTES = 12 * 2**20  # operands of a long reduction
 ADDRESSED_ROWS = 2**19  # of each member, so that 32 bits address them
-BLOCK_ROWS = tl.constexpr(128)  # rows of operands with one scale; every level begins a new block
 
 # Measured on an H200 at d = 64. "Few" is for levels with fewer wide tiles than processors.
 FORWARD, FORWARD_FEW = Tiling(64, 4, 3, 64), Tiling(32, 4, 3, 64)
 BACKWARD, BACKWARD_FEW = Tiling(64, 4, 2, 64), Tiling(32, 4, 2, 64)
-WEIGHT, WEIGHT_TILE = Tiling(64, 4, 3), 64
 
-# Columns of the array of operands, in units of d: values of the forward pass ...
-PAIR = tl.constexpr(0)  # 2
-Z1 = tl.constexpr(2)  # 2
-Z2 = tl.constexpr(4)  # 4
-GATED = tl.constexpr(8)  # gate * input, 2
-MIXED = tl.constexpr(10)  # 1
-H = tl.constexpr(11)  # 1
-ZU = tl.constexpr(12)  # 4
-# ... gradients, in the order of the flat parameters' vectors (DMIXED serves two of them) ...
-GRADIENTS = tl.constexpr(16)
-DP1 = tl.constexpr(16)  # 2
-DP2 = tl.constexpr(18)  # 4
-DGATE = tl.constexpr(22)  # 2
-DMIXED = tl.constexpr(24)  # 1
-DH = tl.constexpr(25)  # 1
-DPU = tl.constexpr(26)  # 4
-DF = tl.constexpr(30)  # 1
-NORM = tl.constexpr(31)  # terms of the norm's two gradients, 2
-# ... and what only SiLU needs for its derivative: the values before it.
+# Columns that only SiLU needs for its derivative: the values before it.
 P1 = tl.constexpr(33)  # 2
 P2 = tl.constexpr(35)  # 4
 PU = tl.constexpr(39)  # 4
-RELU_COLUMNS = tl.constexpr(33)
-SILU_COLUMNS = tl.constexpr(43)
+SILU_COLUMNS = 43
 
 
 @triton.jit
@@ -285,26 +283,6 @@ def fused_forward_kernel(
     )
 
 
-@triton.jit
-def _power_of_two(exponent):
-    """2 to a biased exponent, as float32: int32 -> float32."""
-    return (exponent << 23).to(tl.float32, bitcast=True)
-
-
-@triton.jit
-def peak_kernel(value_ptr, peak_ptr, size, peak_stride, BLOCK: tl.constexpr):
-    """The largest magnitude of each member's value [M, size], as float32 bits. Grid (M,)."""
-    member = tl.program_id(0).to(tl.int64)
-    index = tl.arange(0, BLOCK)
-    peak = tl.zeros((BLOCK,), dtype=tl.float32)
-    for start in range(0, size, BLOCK):
-        inside = start + index < size
-        value = tl.load(value_ptr + member * size + start + index, mask=inside, other=0.0)
-        peak = tl.maximum(peak, tl.abs(value))
-    bits = tl.max(peak, axis=0).to(tl.int32, bitcast=True)
-    tl.store(peak_ptr + member * peak_stride, bits)
-
-
 @triton.jit(do_not_specialize=["begin", "end", "nodes", "level", "offset"])
 def fused_backward_kernel(
     x_ptr, dy_ptr, dx_ptr, operands_ptr, unscale_ptr, peaks_ptr, matrices_ptr, flat_ptr,
@@ -351,11 +329,7 @@ def fused_backward_kernel(
         ROWS, DIM, PAD, UNITS, SILU, PRECISION, True,
     )  # fmt: skip
 
-    # The largest gradient becomes 1 to 2: room above for what a level amplifies, 24 bits below.
-    peak = tl.load(peaks_ptr + member * peaks_stride + level + 1)
-    exponent = tl.minimum(tl.maximum(254 - (peak >> 23), 1), 253)
-    up_scale = _power_of_two(exponent)
-    down_scale = _power_of_two(254 - exponent)
+    up_scale, down_scale = gradient_scale(peaks_ptr + member * peaks_stride + level + 1)
     first_row = offset + tl.program_id(0) * ROWS
     tl.store(unscale_ptr + member * unscale_stride + first_row // BLOCK_ROWS, down_scale)
 
@@ -458,114 +432,12 @@ def fused_backward_kernel(
     tl.atomic_max(peaks_ptr + member * peaks_stride + level, bits, sem="relaxed")
 
 
-@triton.jit(do_not_specialize=["add", "used"])
-def weight_gradient_kernel(
-    operands_ptr, unscale_ptr, partial_ptr, used, operands_stride, unscale_stride, add,
-    DIM: tl.constexpr, COLUMNS: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr,
-    ROWS: tl.constexpr,
-):  # fmt: skip
-    """All parameter gradients of the first `used` rows of operands [M, capacity, columns].
-
-    They are stored in partial [M, slots, total], or added to it if `add` is not 0. Grid (tiles,
-    slots, M), tiles as `weight_gradient_tiles` counts them: a TILE x TILE tile of a matrix, or
-    TILE numbers of the vectors, which are plain sums. A slot is a range of rows: each number of
-    `partial` is written by one program, in a fixed order.
-    """
-    AREA: tl.constexpr = DIM * DIM
-    ONE: tl.constexpr = (DIM + TILE - 1) // TILE
-    TWO: tl.constexpr = (2 * DIM + TILE - 1) // TILE
-    FOUR: tl.constexpr = (4 * DIM + TILE - 1) // TILE
-    tile = tl.program_id(0)
-    slot = tl.program_id(1)
-    slots = tl.num_programs(1)
-    member = tl.program_id(2).to(tl.int64)
-    operands_ptr += member * operands_stride
-    unscale_ptr += member * unscale_stride
-    partial_ptr += (member * slots + slot) * (31 * AREA + 18 * DIM)
-    share = (used + slots * BLOCK_ROWS - 1) // (slots * BLOCK_ROWS) * BLOCK_ROWS
-    begin = slot * share
-    end = tl.minimum(begin + share, used)
-    step = tl.arange(0, ROWS)
-    index = tl.arange(0, TILE)
-
-    # The matrix of the tile and its first tile; operands and shape in units of d.
-    tiles, matrix, gradient, value, outputs, inputs = 0, EXPAND, DP1, PAIR, 2, 2
-    after = TWO * TWO
-    if tile >= after:
-        tiles, matrix, gradient, value, outputs, inputs = after, HIDDEN, DP2, Z1, 4, 2
-    after += FOUR * TWO
-    if tile >= after:
-        tiles, matrix, gradient, value, outputs, inputs = after, GATES, DGATE, Z2, 2, 4
-    after += TWO * FOUR
-    if tile >= after:
-        tiles, matrix, gradient, value, outputs, inputs = after, LEFT, DMIXED, GATED, 1, 1
-    after += ONE * ONE
-    if tile >= after:
-        tiles, matrix, gradient, value, outputs, inputs = after, RIGHT, DMIXED, GATED + 1, 1, 1
-    after += ONE * ONE
-    if tile >= after:
-        tiles, matrix, gradient, value, outputs, inputs = after, OUT, DH, MIXED, 1, 1
-    after += ONE * ONE
-    if tile >= after:
-        tiles, matrix, gradient, value, outputs, inputs = after, UP, DPU, H, 4, 1
-    after += FOUR * ONE
-    if tile >= after:
-        tiles, matrix, gradient, value, outputs, inputs = after, DOWN, DF, ZU, 1, 4
-    after += ONE * FOUR
-
-    if tile < after:
-        MASKED: tl.constexpr = DIM % TILE != 0
-        across = (inputs * DIM + TILE - 1) // TILE
-        output = (tile - tiles) // across * TILE + index
-        input = (tile - tiles) % across * TILE + index
-        a_place = operands_ptr + gradient * DIM + output[:, None] + step[None, :] * COLUMNS
-        b_place = operands_ptr + value * DIM + input[None, :] + step[:, None] * COLUMNS
-        inside = (output < outputs * DIM)[:, None] & (input < inputs * DIM)[None, :]
-        total = tl.zeros((TILE, TILE), dtype=tl.float32)
-        for start in range(begin, end, ROWS):
-            if MASKED:
-                a = tl.load(
-                    a_place + start * COLUMNS, mask=(output < outputs * DIM)[:, None], other=0.0
-                )
-                b = tl.load(
-                    b_place + start * COLUMNS, mask=(input < inputs * DIM)[None, :], other=0.0
-                )
-            else:
-                a = tl.load(a_place + start * COLUMNS)
-                b = tl.load(b_place + start * COLUMNS)
-            scale = tl.load(unscale_ptr + start // BLOCK_ROWS)
-            total += tl.dot(a, b, input_precision=PRECISION) * scale
-        target = partial_ptr + matrix * AREA + (output * (inputs * DIM))[:, None] + input[None, :]
-        if add != 0:
-            total += tl.load(target, mask=inside, other=0.0)
-        tl.store(target, total, mask=inside)
-    else:
-        number = (tile - after) * TILE + index
-        there = number < 18 * DIM
-        column = GRADIENTS * DIM + tl.where(number < RIGHT_BIAS * DIM, number, number - DIM)
-        term_place = operands_ptr + column[None, :] + step[:, None] * COLUMNS
-        terms = tl.zeros((ROWS, TILE), dtype=tl.float32)
-        for start in range(begin, end, ROWS):
-            scale = tl.load(unscale_ptr + start // BLOCK_ROWS)
-            term = tl.load(term_place + start * COLUMNS, mask=there[None, :], other=0.0)
-            terms += term.to(tl.float32) * scale
-        sum_place = partial_ptr + VECTORS * AREA + number
-        sums = tl.sum(terms, axis=0) + tl.load(sum_place, mask=there & (add != 0), other=0.0)
-        tl.store(sum_place, sums, mask=there)
-
-
-def weight_gradient_tiles(dim: int, tile: int) -> int:
-    """How many tiles `weight_gradient_kernel` has per slot and member."""
-    one, two, four = (triton.cdiv(k * dim, tile) for k in (1, 2, 4))
-    return two * two + 2 * four * two + 3 * one * one + 2 * four * one + triton.cdiv(18 * dim, tile)
-
-
 class Forward:
     """Goes up through levels."""
 
     def __init__(self, x: Tensor, flat: Tensor, settings: Settings) -> None:
         self.settings, self.flat = settings, flat
-        self.matrices = _operands_of(flat, settings)
+        self.matrices = as_operands(flat, settings)
 
     def level(self, level: Level, y: Tensor) -> None:
         """One level in one launch: fills y [M, B, ceil(n / 2), d]."""
@@ -582,93 +454,46 @@ class Forward:
 
 
 class Backward:
-    """Goes back through levels, and collects what the weight gradients are made of.
-
-    operands: [M, capacity, columns], of which `used` rows are filled.
-    partial: sums over parts of the rows [M, slots, parameters], undefined before the first flush.
-    """
+    """Goes back through levels, and collects what the weight gradients are made of."""
 
     def __init__(self, x: Tensor, flat: Tensor, settings: Settings, gradient: Tensor) -> None:
         members, batch, nodes, dim = x.shape
         self.settings, self.flat, self.dim = settings, flat, dim
-        self.matrices = _operands_of(flat, settings)
-        self.used = self.flushes = 0
-        self.columns = dim * (SILU_COLUMNS if settings.is_silu else RELU_COLUMNS).value
+        self.matrices = as_operands(flat, settings)
+        columns = SILU_COLUMNS if settings.is_silu else NUM_COLUMNS
         rows, levels, block = 0, 0, BLOCK_ROWS.value
         while nodes > 1:
             nodes, levels = (nodes + 1) // 2, levels + 1
-            rows += triton.cdiv(batch * nodes, block) * block
+            rows += in_blocks(batch * nodes)
         collected = COLLECTED_ROWS // members
         if members == 1 and rows > SHORT_ROWS:
-            collected = LONG_BYTES // (self.matrices.element_size() * self.columns)
+            collected = LONG_BYTES // (columns * dim * self.matrices.element_size())
         capacity = max(min(collected // block * block, rows, ADDRESSED_ROWS), block)
-        self.operands = self.matrices.new_empty(members, capacity, self.columns)
-        self.unscale = x.new_empty(members, capacity // block)
-        self.tile = min(WEIGHT_TILE, triton.next_power_of_2(2 * dim))
-        self.tiles = weight_gradient_tiles(dim, self.tile)
-        self.partial = x.new_empty(members, slot_count(members, self.tiles), num_parameters(dim))
-        self.peaks = torch.zeros(members, levels + 1, dtype=torch.int32, device=x.device)
-        self._find_peak(levels, gradient)
+        self.operands = Operands(flat, settings, dim=dim, capacity=capacity, columns=columns)
+        self.peaks = Peaks(gradient, levels=levels + 1)
 
     def level(self, level: Level, dy: Tensor, dx: Tensor) -> None:
         """Go back through one level: fills dx, and leaves the rest with the operands."""
-        rows, capacity, block = level.rows, self.operands.shape[1], BLOCK_ROWS.value
-        if triton.cdiv(rows, block) * block > capacity - self.used:
-            self.flush()
-        pieces = triton.cdiv(rows, capacity)
-        piece = triton.cdiv(rows, pieces * block) * block
-        for begin in range(0, rows, piece):
-            end = min(begin + piece, rows)
-            filled = triton.cdiv(end - begin, block) * block
-            if self.used + filled > capacity:
-                self.flush()
-            self._launch(level, dy, dx, begin, end, filled)
-            self.used += filled
+        for piece in self.operands.room_for(level.rows):
+            self._launch(level, dy, dx, piece)
 
-    def _launch(
-        self, level: Level, dy: Tensor, dx: Tensor, begin: int, end: int, filled: int
-    ) -> None:
+    def _launch(self, level: Level, dy: Tensor, dx: Tensor, piece: Piece) -> None:
         members, dim = len(level.x), self.dim
-        tiling = fitting(BACKWARD, BACKWARD_FEW, end - begin, members)
-        fused_backward_kernel[(filled // tiling.rows, members)](
-            level.x, dy, dx, self.operands, self.unscale, self.peaks, self.matrices, self.flat,
+        array, unscale, peaks = self.operands.array, self.operands.unscale, self.peaks.bits
+        tiling = fitting(BACKWARD, BACKWARD_FEW, piece.end - piece.begin, members)
+        fused_backward_kernel[(piece.filled // tiling.rows, members)](
+            level.x, dy, dx, array, unscale, peaks, self.matrices, self.flat,
             level.lengths_pointer, *level.drop_pointers,
-            begin, end, level.nodes, level.number, self.used,
-            level.x.stride(0), dy.stride(0), dx.stride(0), self.operands.stride(0),
-            self.unscale.stride(0), self.peaks.stride(0), self.matrices.stride(0),
+            piece.begin, piece.end, level.nodes, level.number, piece.offset,
+            level.x.stride(0), dy.stride(0), dx.stride(0), array.stride(0),
+            unscale.stride(0), peaks.stride(0), self.matrices.stride(0),
             level.lengths_stride, level.drop_stride,
             DIM=dim, PAD=triton.next_power_of_2(dim), ROWS=tiling.rows, UNITS=tiling.units,
-            COLUMNS=self.columns,
+            COLUMNS=array.shape[2],
             SILU=self.settings.is_silu, PRECISION=self.settings.precision, **level.options,
             num_warps=tiling.warps, num_stages=tiling.stages,
         )  # fmt: skip
 
     def changed(self, level: Level, dx: Tensor) -> None:
         """Take note that something was added to what `level` left in dx."""
-        self._find_peak(level.number, dx)
-
-    def _find_peak(self, number: int, gradient: Tensor) -> None:
-        """Of the gradient that comes to the nodes of a level, counted from the leaves."""
-        peaks = self.peaks[:, number:]
-        peak_kernel[(len(gradient),)](
-            gradient, peaks, gradient[0].numel(), peaks.stride(0), BLOCK=4096, num_warps=8
-        )
-
-    def flush(self) -> None:
-        """Turn what was collected into gradients."""
-        if not self.used:
-            return
-        members, slots, _ = self.partial.shape
-        weight_gradient_kernel[(self.tiles, slots, members)](
-            self.operands, self.unscale, self.partial, self.used, self.operands.stride(0),
-            self.unscale.stride(0), int(self.flushes > 0),
-            DIM=self.dim, COLUMNS=self.columns, PRECISION=self.settings.precision, TILE=self.tile,
-            ROWS=WEIGHT.rows, num_warps=WEIGHT.warps, num_stages=WEIGHT.stages,
-        )  # fmt: skip
-        self.used = 0
-        self.flushes += 1
-
-
-def _operands_of(flat: Tensor, settings: Settings) -> Tensor:
-    """The weights as the kernels multiply them (the vectors in there are not read)."""
-    return flat.half() if settings.is_tf32 else flat
+        self.peaks.find(level.number, dx)

@@ -65,9 +65,11 @@ def sum_kernel(
 def centre_kernel(
     gradient_ptr, parameters_ptr, sums_ptr, norms_ptr, pieces_ptr, sizes_ptr, l2, total, tensors,
     sums_size,
-    AVERAGES: tl.constexpr, TERMS: tl.constexpr, CHUNKS: tl.constexpr,
+    AVERAGES: tl.constexpr, TERMS: tl.constexpr, CHUNKS: tl.constexpr, CHANGES: tl.constexpr,
 ):  # fmt: skip
     """Add L2 to the gradient and centre it, in place; sums of squares to norms [M, pieces].
+
+    Without CHANGES there is no L2 and nothing is centred: only the sums are wanted.
 
     A piece's fields: where its tensor begins, the tensor's number, the first average, the first
     term, strides of averages and terms, how many chunks of terms to add up for the mean (0: not
@@ -88,7 +90,8 @@ def centre_kernel(
         sums = sums_ptr + member * sums_size + first + chunk * apart + average[None, :]
         mean = tl.sum(tl.load(sums, mask=there, other=0.0), axis=0) / own_terms
         gradient = tl.where(own, gradient - mean[None, :], 0.0)
-    tl.store(gradient_ptr + place, gradient, mask=own)
+    if CHANGES:
+        tl.store(gradient_ptr + place, gradient, mask=own)
     squares = tl.sum(tl.sum(gradient * gradient, axis=1), axis=0)
     tl.store(norms_ptr + member * tl.num_programs(0) + tl.program_id(0), squares)
 
@@ -183,7 +186,8 @@ def centre(gradient: Tensor, parameters: Tensor, table: CentreTable, *, l2: floa
         )
     centre_kernel[grid](
         gradient, parameters, sums, norms, *shared, AVERAGES=AVERAGES, TERMS=TERMS,
-        CHUNKS=triton.next_power_of_2(table.most_chunks), num_warps=8,
+        CHUNKS=triton.next_power_of_2(table.most_chunks), CHANGES=table.is_centred or l2 != 0,
+        num_warps=8,
     )  # fmt: skip
     return norms
 

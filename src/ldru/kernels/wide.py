@@ -1,218 +1,207 @@
-"""Levels of wide models, d up to 256: one launch per product, with what comes before and after it.
+"""Levels of wide models, d up to 256, and the operator alone: products by the vendor's library.
 
-What lies between two products is in one scratch array [M, rows, columns], for a slice of the level
-at a time.
+At such widths one product of all rows of a level fills the processors by itself, and PyTorch's
+batched product, of float16 operands in TF32 mode, is hard to beat. Between two products stands one
+launch of `between_kernel`: it adds the bias to what the first gave, in float32, and leaves the
+operand of the second in the array of operands (see `operands`), where the weight gradients find it.
 """
 
+from collections.abc import Iterator
+from functools import partial
+
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from ldru.kernels.elements import (
-    DOWN,
     DOWN_BIAS,
-    EXPAND,
     EXPAND_BIAS,
-    GATES,
     GATES_BIAS,
-    HIDDEN,
     HIDDEN_BIAS,
-    LEFT,
     LEFT_BIAS,
     NORM_BIAS,
     NORM_WEIGHT,
-    OUT,
     OUT_BIAS,
-    UP,
     UP_BIAS,
     VECTORS,
     activate,
     activation_gradient,
-    add_dot,
     dropout_factor,
-    load_matrix,
     load_pair,
     load_vector,
     norm_input_gradient,
-    prepare_matrices_kernel,
-    round_tf32,
     row_state,
     standardised,
 )
-from ldru.kernels.launch import Level, Settings, Tiling, fitting, slot_count
-from ldru.kernels.layout import MATRICES, num_parameters
+from ldru.kernels.launch import Level, Settings
+from ldru.kernels.layout import MATRICES, matrices_of
+from ldru.kernels.operands import (
+    BLOCK_ROWS,
+    DF,
+    DGATE,
+    DH,
+    DMIXED,
+    DP1,
+    DP2,
+    DPU,
+    GATED,
+    GRADIENTS,
+    MIXED,
+    NORM,
+    NUM_COLUMNS,
+    PAIR,
+    Z1,
+    Z2,
+    ZU,
+    H,
+    Operands,
+    Peaks,
+    Piece,
+    as_operands,
+    gradient_scale,
+    in_blocks,
+    operand_type,
+    pieces,
+)
 
-FORWARD_WIDTH, BACKWARD_WIDTH = 15, 31  # columns of scratch, in units of d
+COLLECTED_BYTES = 2**30  # of operands, of all members together
 
-# Measured on an H200 at d = 160 and 256. "Few" as in `narrow`.
-LINEAR, LINEAR_FEW = Tiling(64, 4, 3), Tiling(32, 4, 3)
-LINEAR_COLUMNS, LINEAR_STEP = 64, 32
-WEIGHT, WEIGHT_TILE = Tiling(32, 4, 3), (128, 64)
+# Measured on an H200 at d = 256.
+BETWEEN_ROWS, BETWEEN_COLUMNS = 8, 256
 NORM_ROWS = 4
 
-# Columns of the `linear_*` kernels' scratch array, in units of d: values of the forward pass ...
-P1 = tl.constexpr(0)  # before the first activation, 2
-P2 = tl.constexpr(2)  # before the second, 4
-GATE = tl.constexpr(6)  # 2
-MIXED = tl.constexpr(8)  # input of `out`, 1
-H = tl.constexpr(9)  # the operator's result, 1
-PU = tl.constexpr(10)  # before the feed-forward block's activation, 4
-F = tl.constexpr(14)  # input of the norm, 1; later the terms of the norm's gradients, 2
-# ... and gradients with respect to them.
-NORM_TERMS = tl.constexpr(14)
-DF = tl.constexpr(16)  # 1
-DPU = tl.constexpr(17)  # 4
-DH = tl.constexpr(21)  # zero where the operator was skipped, 1
-DMIXED = tl.constexpr(22)  # 1
-DGATED = tl.constexpr(23)  # of gate * input, 2
-DP2 = tl.constexpr(25)  # 4
-DP1 = tl.constexpr(29)  # 2
-
-# How an operand is read from scratch.
-PLAIN = tl.constexpr(0)
-ACTIVATED = tl.constexpr(1)  # activation(scratch)
-PAIR = tl.constexpr(2)  # the two inputs of the row, side by side
-GATED = tl.constexpr(3)  # scratch * pair
-
-# What becomes of a product in `linear_kernel`.
-STORE = tl.constexpr(0)  # product + bias, if any
-SELECT = tl.constexpr(1)  # product + bias, or the left input where the operator is skipped
-RESIDUAL = tl.constexpr(2)  # product + bias + H
-ACTIVATION_GRADIENT = tl.constexpr(3)  # product * activation'(scratch)
-SPLIT_GRADIENT = tl.constexpr(4)  # DF + product, to DH or, where the operator is skipped, to dx
-INPUT_GRADIENT = tl.constexpr(5)  # product + DGATED * GATE, to dx
+# What happens between two products: t is what the one before gave.
+JOIN = tl.constexpr(0)  # operand TARGET = the two inputs side by side
+ACTIVATE = tl.constexpr(1)  # TARGET = activation(t + bias)
+SHIFT = tl.constexpr(2)  # TARGET = t + biases
+GATE = tl.constexpr(3)  # t += bias, TARGET = t * inputs
+STATE = tl.constexpr(4)  # t += bias, or the left input where the operator is skipped; TARGET = t
+# ... and going back, with t the gradient of what a product read:
+SLOPE = tl.constexpr(5)  # TARGET = t * activation'(more + bias)
+CAST = tl.constexpr(6)  # TARGET = t
+STATE_GRADIENT = tl.constexpr(7)  # t + more, to TARGET or, where the operator is skipped, to dx
+GATE_GRADIENT = tl.constexpr(8)  # TARGET = t * inputs, t *= more
+INPUT_GRADIENT = tl.constexpr(9)  # t + more, to dx
+WITH_BIAS = (ACTIVATE, SHIFT, GATE, STATE, SLOPE)
 
 
-@triton.jit
-def _operand(
-    scratch, inputs, row, rows, computed, paired, column,
-    SCRATCH_WIDTH: tl.constexpr, WIDTH: tl.constexpr, MODE: tl.constexpr, DIM: tl.constexpr,
-    SILU: tl.constexpr,
+@triton.jit(do_not_specialize=["begin", "end", "nodes", "level", "offset"])
+def between_kernel(
+    t_ptr, more_ptr, x_ptr, dy_ptr, dx_ptr, operands_ptr, unscale_ptr, peaks_ptr, vectors_ptr,
+    lengths_ptr,
+    begin, end, nodes, level, offset, t_stride, x_stride, dy_stride, dx_stride, operands_stride,
+    unscale_stride, peaks_stride, vectors_stride, lengths_stride,
+    STAGE: tl.constexpr, WIDTH: tl.constexpr, TARGET: tl.constexpr, BIAS: tl.constexpr,
+    BIASES: tl.constexpr, HAS_BLOCK: tl.constexpr,
+    DIM: tl.constexpr, COLUMNS: tl.constexpr, SILU: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    ROWS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Columns below WIDTH of one scratch value, read as MODE says, zero outside: [R, C]."""
-    if MODE == PAIR:
-        value = load_pair(inputs, computed, paired, column, WIDTH, DIM)
-    else:
-        inside = (row < rows)[:, None] & (column < WIDTH)[None, :]
-        value = tl.load(
-            scratch + (row * SCRATCH_WIDTH)[:, None] + column[None, :], mask=inside, other=0.0
-        )
-        if MODE == ACTIVATED:
-            value = activate(value, SILU)
-        if MODE == GATED:
-            value *= load_pair(inputs, computed, paired, column, WIDTH, DIM)
-    return value
+    """One of the stages above for rows begin to end of a level; t and more [M, filled, WIDTH d].
 
-
-@triton.jit(do_not_specialize=["rows", "nodes"])
-def linear_kernel(
-    x_ptr, dy_ptr, dx_ptr, scratch_ptr, matrices_ptr, vectors_ptr, lengths_ptr,
-    rows, nodes, x_stride, dy_stride, dx_stride, scratch_stride, matrices_stride, vectors_stride,
-    lengths_stride,
-    SOURCE: tl.constexpr, MODE: tl.constexpr, INNER: tl.constexpr,
-    TARGET: tl.constexpr, EPILOGUE: tl.constexpr, OUTER: tl.constexpr, OTHER: tl.constexpr,
-    MATRIX: tl.constexpr, BIASES: tl.constexpr, BIAS: tl.constexpr, SIDE_BY_SIDE: tl.constexpr,
-    DIM: tl.constexpr, SCRATCH_WIDTH: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr,
-    ROUND: tl.constexpr,
-    HAS_LENGTHS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STEP: tl.constexpr,
-):  # fmt: skip
-    """One product for all rows of a level, with what comes before and after it.
-
-    SOURCE and TARGET are scratch columns and OTHER the one an epilogue also reads, INNER and OUTER
-    widths, all in units of d. The matrix at MATRIX lies [OUTER, INNER]; SIDE_BY_SIDE says it is
-    two [OUTER, d] after each other. BIASES counts the vectors from BIAS on that are added.
-    Grid (row tiles, column tiles, M).
+    TARGET is a column of the operands [M, capacity, COLUMNS] and BIAS the first of BIASES vectors,
+    in units of d. Without HAS_BLOCK the gradient of the state is dy itself. Grid (row
+    tiles, column tiles, M).
     """
-    MASKED: tl.constexpr = (INNER * DIM) % STEP != 0 or (OUTER * DIM) % COLUMNS != 0
     member = tl.program_id(2).to(tl.int64)
+    tile = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
     x_ptr += member * x_stride
-    matrix = matrices_ptr + member * matrices_stride + MATRIX * DIM * DIM
-    scratch = scratch_ptr + member * scratch_stride
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    outer = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    operands = operands_ptr + member * operands_stride + ((offset + tile) * COLUMNS)[:, None]
+    operands += column[None, :]
+    kind = operands_ptr.dtype.element_ty
+    inside = (column < WIDTH * DIM)[None, :]
     word, parent, computed, paired, finished = row_state(
-        row, rows, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
+        begin + tile, end, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
     )
     inputs = ((word * nodes + 2 * parent) * DIM)[:, None]
-    product = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-    for start in range(0, INNER * DIM, STEP):
-        inner = start + tl.arange(0, STEP)
-        a = _operand(
-            scratch + SOURCE * DIM, x_ptr + inputs, row, rows, computed, paired, inner,
-            SCRATCH_WIDTH, INNER * DIM, MODE, DIM, SILU,
-        )  # fmt: skip
-        if SIDE_BY_SIDE:
-            place = (inner // DIM * (DIM * DIM) + inner % DIM)[:, None] + outer[None, :] * DIM
-            b = tl.load(
-                matrix + place,
-                mask=(inner < INNER * DIM)[:, None] & (outer < OUTER * DIM)[None, :],
-                other=0.0,
-            )
-        else:
-            b = load_matrix(matrix, inner, outer, INNER * DIM, OUTER * DIM, INNER * DIM, MASKED)
-        product = add_dot(a, b, product, PRECISION, ROUND)
+    both = paired[:, None] & inside
+    t_place = t_ptr + member * t_stride + (tile * (WIDTH * DIM))[:, None] + column[None, :]
+    more_place = more_ptr + member * t_stride + (tile * (WIDTH * DIM))[:, None] + column[None, :]
 
+    bias = tl.zeros((TILE,), dtype=tl.float32)
     vectors = vectors_ptr + member * vectors_stride
     for extra in tl.static_range(BIASES):
-        product += load_vector(vectors + (BIAS + extra * OUTER) * DIM, outer, OUTER * DIM)[None, :]
-    columns = (outer < OUTER * DIM)[None, :]
-    inside = (row < rows)[:, None] & columns
-    here = (row * SCRATCH_WIDTH)[:, None] + outer[None, :]
-    input_place = inputs + outer[None, :]
-    if EPILOGUE == SELECT:
-        left = tl.load(x_ptr + input_place, mask=computed[:, None] & columns, other=0.0)
-        product = tl.where(paired[:, None], product, left)
-    if EPILOGUE == RESIDUAL or EPILOGUE == SPLIT_GRADIENT:
-        product += tl.load(scratch + OTHER * DIM + here, mask=inside, other=0.0)
-    if EPILOGUE == ACTIVATION_GRADIENT:
-        product *= activation_gradient(
-            tl.load(scratch + OTHER * DIM + here, mask=inside, other=0.0), SILU
-        )
-    if EPILOGUE == SPLIT_GRADIENT:
-        dx_ptr += member * dx_stride
-        dy_place = dy_ptr + member * dy_stride + (row * DIM)[:, None] + outer[None, :]
-        dy = tl.load(dy_place, mask=finished[:, None] & columns, other=0.0)
-        skipped = inside & ~paired[:, None]
-        tl.store(dx_ptr + input_place, product + dy, mask=skipped)
-        tl.store(
-            dx_ptr + input_place + DIM,
-            tl.zeros_like(product),
-            mask=skipped & (2 * parent + 1 < nodes)[:, None],
-        )
-        product = tl.where(paired[:, None], product, 0.0)
-    if EPILOGUE == INPUT_GRADIENT:
-        gate = tl.load(scratch + GATE * DIM + here, mask=inside, other=0.0)
-        product += gate * tl.load(scratch + OTHER * DIM + here, mask=inside, other=0.0)
-        tl.store(dx_ptr + member * dx_stride + input_place, product, mask=paired[:, None] & columns)
+        bias += load_vector(vectors + (BIAS + extra * WIDTH) * DIM, column, WIDTH * DIM)
+    if STAGE == JOIN:
+        t = load_pair(x_ptr + inputs, computed, paired, column, WIDTH * DIM, DIM)
     else:
-        tl.store(scratch + TARGET * DIM + here, product, mask=inside)
+        t = tl.load(t_place, mask=inside, other=0.0)
+
+    if STAGE == ACTIVATE:
+        t = activate(t + bias[None, :], SILU)
+    if STAGE == SLOPE:
+        before = tl.load(more_place, mask=inside, other=0.0) + bias[None, :]
+        t *= activation_gradient(before, SILU)
+    if STAGE == SHIFT or STAGE == GATE or STAGE == STATE:
+        t += bias[None, :]
+    if STAGE == GATE:
+        tl.store(t_place, t, mask=inside)
+        t *= tl.load(x_ptr + inputs + column[None, :], mask=both, other=0.0)
+    if STAGE == STATE:
+        alone = (computed & ~paired)[:, None] & inside
+        left = tl.load(x_ptr + inputs + column[None, :], mask=alone, other=0.0)
+        t = tl.where(paired[:, None], t, left)
+        tl.store(t_place, t, mask=inside)
+    if STAGE == GATE_GRADIENT:
+        gate = tl.load(more_place, mask=inside, other=0.0)
+        tl.store(t_place, t * gate, mask=inside)
+        t *= tl.load(x_ptr + inputs + column[None, :], mask=both, other=0.0)
+    if STAGE == STATE_GRADIENT or STAGE == INPUT_GRADIENT:
+        peaks_ptr += member * peaks_stride + level
+        dx_place = dx_ptr + member * dx_stride + inputs + column[None, :]
+        up_scale, down_scale = gradient_scale(peaks_ptr + 1)
+        dx_mask = both
+        if STAGE == STATE_GRADIENT:
+            first = offset + tl.program_id(0) * ROWS
+            tl.store(unscale_ptr + member * unscale_stride + first // BLOCK_ROWS, down_scale)
+            dy_place = dy_ptr + member * dy_stride + ((begin + tile) * DIM)[:, None]
+            dy_place += column[None, :]
+            if HAS_BLOCK:
+                t += tl.load(more_place, mask=inside, other=0.0)
+            else:
+                t = tl.load(dy_place, mask=computed[:, None] & inside, other=0.0) * up_scale
+            dx = tl.where(computed[:, None], t * down_scale, 0.0)
+            if HAS_LENGTHS:
+                dx += tl.load(dy_place, mask=finished[:, None] & inside, other=0.0)
+            alone = (begin + tile < end) & ~paired
+            dx_mask = alone[:, None] & inside
+            beside = (alone & (2 * parent + 1 < nodes))[:, None] & inside
+            tl.store(dx_place + DIM, tl.zeros_like(dx), mask=beside)
+            t = tl.where(paired[:, None], t, 0.0)
+        else:
+            dx = (t + tl.load(more_place, mask=inside, other=0.0)) * down_scale
+        tl.store(dx_place, dx, mask=dx_mask)
+        largest = tl.max(tl.max(tl.where(dx_mask, tl.abs(dx), 0.0), axis=1), axis=0)
+        tl.atomic_max(peaks_ptr, largest.to(tl.int32, bitcast=True), sem="relaxed")
+    if STAGE != INPUT_GRADIENT:
+        tl.store(operands + TARGET * DIM, t.to(kind), mask=inside)
 
 
-@triton.jit(do_not_specialize=["rows", "nodes", "level"])
+@triton.jit(do_not_specialize=["begin", "end", "nodes", "level"])
 def norm_forward_kernel(
-    x_ptr, y_ptr, scratch_ptr, vectors_ptr, lengths_ptr, keys_ptr, cut_ptr, scale_ptr,
-    rows, nodes, level, x_stride, y_stride, scratch_stride, vectors_stride, lengths_stride,
+    t_ptr, state_ptr, x_ptr, y_ptr, vectors_ptr, lengths_ptr, keys_ptr, cut_ptr, scale_ptr,
+    begin, end, nodes, level, t_stride, x_stride, y_stride, vectors_stride, lengths_stride,
     keys_stride,
-    DIM: tl.constexpr, PAD: tl.constexpr, SCRATCH_WIDTH: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    DROPOUT: tl.constexpr, ROWS: tl.constexpr,
+    DIM: tl.constexpr, PAD: tl.constexpr, HAS_LENGTHS: tl.constexpr, DROPOUT: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Norm and dropout of column F, or x where a word is finished -> y. Grid (row tiles, M)."""
+    """Norm and dropout of t + bias + state, or x where a word is finished -> y.
+
+    t and state [M, filled, d]. Grid (row tiles, M).
+    """
     member = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    tile = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    row = begin + tile
     word, parent, computed, paired, finished = row_state(
-        row, rows, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
+        row, end, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
     )
     channel = tl.arange(0, PAD)
     inside = (channel < DIM)[None, :]
-    place = (
-        scratch_ptr
-        + member * scratch_stride
-        + (row * SCRATCH_WIDTH)[:, None]
-        + F * DIM
-        + channel[None, :]
-    )
     vectors = vectors_ptr + member * vectors_stride
-    y, _ = standardised(tl.load(place, mask=computed[:, None] & inside, other=0.0), inside, DIM)
+    y, _ = standardised(
+        _norm_input(t_ptr, state_ptr, member * t_stride, vectors, tile, channel, DIM), inside, DIM
+    )
     y *= load_vector(vectors + NORM_WEIGHT * DIM, channel, DIM)[None, :]
     y += load_vector(vectors + NORM_BIAS * DIM, channel, DIM)[None, :]
     if DROPOUT:
@@ -220,378 +209,281 @@ def norm_forward_kernel(
             keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
             level, word, parent, computed, channel, DIM,
         )  # fmt: skip
-    place = (
-        x_ptr + member * x_stride + ((word * nodes + 2 * parent) * DIM)[:, None] + channel[None, :]
-    )
-    y = tl.where(finished[:, None], tl.load(place, mask=finished[:, None] & inside, other=0.0), y)
+    if HAS_LENGTHS:
+        place = x_ptr + member * x_stride + ((word * nodes + 2 * parent) * DIM)[:, None]
+        whole = tl.load(place + channel[None, :], mask=finished[:, None] & inside, other=0.0)
+        y = tl.where(finished[:, None], whole, y)
     place = y_ptr + member * y_stride + (row * DIM)[:, None] + channel[None, :]
     tl.store(place, y, mask=(computed | finished)[:, None] & inside)
 
 
-@triton.jit(do_not_specialize=["rows", "nodes", "level"])
+@triton.jit(do_not_specialize=["begin", "end", "nodes", "level", "offset"])
 def norm_backward_kernel(
-    dy_ptr, scratch_ptr, vectors_ptr, lengths_ptr, keys_ptr, cut_ptr, scale_ptr,
-    rows, nodes, level, dy_stride, scratch_stride, vectors_stride, lengths_stride, keys_stride,
-    DIM: tl.constexpr, PAD: tl.constexpr, SCRATCH_WIDTH: tl.constexpr, HAS_LENGTHS: tl.constexpr,
+    t_ptr, state_ptr, dy_ptr, operands_ptr, peaks_ptr, vectors_ptr, lengths_ptr, keys_ptr,
+    cut_ptr, scale_ptr,
+    begin, end, nodes, level, offset, t_stride, dy_stride, operands_stride, peaks_stride,
+    vectors_stride, lengths_stride, keys_stride,
+    DIM: tl.constexpr, PAD: tl.constexpr, COLUMNS: tl.constexpr, HAS_LENGTHS: tl.constexpr,
     DROPOUT: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """dy and column F -> columns DF and NORM_TERMS, which overwrites F. Grid (row tiles, M)."""
+    """dy -> the gradient of the norm's input, scaled: to t and operand DF; terms of the norm's own.
+
+    Grid (row tiles, M).
+    """
     member = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    tile = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    row = begin + tile
     word, parent, computed, paired, finished = row_state(
-        row, rows, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
+        row, end, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
     )
     channel = tl.arange(0, PAD)
     inside = (channel < DIM)[None, :]
-    stored = (row < rows)[:, None] & inside
-    column = (
-        scratch_ptr + member * scratch_stride + (row * SCRATCH_WIDTH)[:, None] + channel[None, :]
-    )
+    vectors = vectors_ptr + member * vectors_stride
+    up_scale, _ = gradient_scale(peaks_ptr + member * peaks_stride + level + 1)
     place = dy_ptr + member * dy_stride + (row * DIM)[:, None] + channel[None, :]
-    dnorm = tl.load(place, mask=computed[:, None] & inside, other=0.0)
+    dnorm = tl.load(place, mask=computed[:, None] & inside, other=0.0) * up_scale
     if DROPOUT:
         dnorm *= dropout_factor(
             keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
             level, word, parent, computed, channel, DIM,
         )  # fmt: skip
-    normed, inverse = standardised(tl.load(column + F * DIM, mask=stored, other=0.0), inside, DIM)
-    norm_weight = load_vector(
-        vectors_ptr + member * vectors_stride + NORM_WEIGHT * DIM, channel, DIM
+    normed, inverse = standardised(
+        _norm_input(t_ptr, state_ptr, member * t_stride, vectors, tile, channel, DIM), inside, DIM
     )
-    tl.store(column + NORM_TERMS * DIM, dnorm * normed, mask=stored)
-    tl.store(column + NORM_TERMS * DIM + DIM, dnorm, mask=stored)
+    norm_weight = load_vector(vectors + NORM_WEIGHT * DIM, channel, DIM)
     df = norm_input_gradient(dnorm * norm_weight[None, :], normed, inverse, DIM)
-    tl.store(column + DF * DIM, df, mask=stored)
+    kind = operands_ptr.dtype.element_ty
+    operands = operands_ptr + member * operands_stride + ((offset + tile) * COLUMNS)[:, None]
+    operands += channel[None, :]
+    tl.store(operands + NORM * DIM, (dnorm * normed).to(kind), mask=inside)
+    tl.store(operands + (NORM + 1) * DIM, dnorm.to(kind), mask=inside)
+    tl.store(operands + DF * DIM, df.to(kind), mask=inside)
+    place = t_ptr + member * t_stride + (tile * DIM)[:, None] + channel[None, :]
+    tl.store(place, df, mask=inside)
 
 
 @triton.jit
-def _weight_tile(
-    tile, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-    GRADIENT: tl.constexpr, GRADIENT_MODE: tl.constexpr, OUTER: tl.constexpr,
-    INPUT: tl.constexpr, INPUT_MODE: tl.constexpr, INNER: tl.constexpr,
-    MATRIX: tl.constexpr, SIDE_BY_SIDE: tl.constexpr, BIASES: tl.constexpr, BIAS: tl.constexpr,
-    DIM: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr, ROUND: tl.constexpr,
-    HAS_LENGTHS: tl.constexpr,
-    OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
-    """Add one tile of gradient^T @ input over the rows of one slot to that slot's partial sums."""
-    across: tl.constexpr = (INNER * DIM + INPUTS - 1) // INPUTS
-    outer = tile // across * OUTPUTS + tl.arange(0, OUTPUTS)
-    inner = tile % across * INPUTS + tl.arange(0, INPUTS)
-    weight_gradient = tl.zeros((OUTPUTS, INPUTS), dtype=tl.float32)
-    bias_gradient = tl.zeros((OUTPUTS,), dtype=tl.float32)
-    for start in range(slot * ROWS, rows, slots * ROWS):
-        row = start + tl.arange(0, ROWS)
-        word, parent, computed, paired, finished = row_state(
-            row, rows, nodes, lengths_ptr, HAS_LENGTHS
-        )
-        inputs = x_ptr + ((word * nodes + 2 * parent) * DIM)[:, None]
-        gradient = _operand(
-            scratch + GRADIENT * DIM, inputs, row, rows, computed, paired, outer,
-            31 * DIM, OUTER * DIM, GRADIENT_MODE, DIM, SILU,
-        )  # fmt: skip
-        value = _operand(
-            scratch + INPUT * DIM, inputs, row, rows, computed, paired, inner,
-            31 * DIM, INNER * DIM, INPUT_MODE, DIM, SILU,
-        )  # fmt: skip
-        bias_gradient += tl.sum(gradient, axis=0)
-        weight_gradient = tl.dot(
-            round_tf32(tl.trans(gradient), ROUND),
-            round_tf32(value, ROUND),
-            weight_gradient,
-            input_precision=PRECISION,
-        )
-    if SIDE_BY_SIDE:
-        place = outer[:, None] * DIM + (inner // DIM * (DIM * DIM) + inner % DIM)[None, :]
-    else:
-        place = outer[:, None] * (INNER * DIM) + inner[None, :]
-    place += partial + MATRIX * DIM * DIM
-    inside = (outer < OUTER * DIM)[:, None] & (inner < INNER * DIM)[None, :]
-    tl.store(place, tl.load(place, mask=inside, other=0.0) + weight_gradient, mask=inside)
-    if tile % across == 0:
-        for extra in tl.static_range(BIASES):
-            biases = partial + VECTORS * DIM * DIM + (BIAS + extra * OUTER) * DIM + outer
-            outputs = outer < OUTER * DIM
-            tl.store(biases, tl.load(biases, mask=outputs, other=0.0) + bias_gradient, mask=outputs)
+def _norm_input(t_ptr, state_ptr, member_place, vectors, tile, channel, DIM: tl.constexpr):
+    """t + bias + state [R, C], zero outside the channels."""
+    inside = (channel < DIM)[None, :]
+    place = member_place + (tile * DIM)[:, None] + channel[None, :]
+    f = tl.load(t_ptr + place, mask=inside, other=0.0)
+    f += load_vector(vectors + DOWN_BIAS * DIM, channel, DIM)[None, :]
+    return f + tl.load(state_ptr + place, mask=inside, other=0.0)
 
 
-@triton.jit(do_not_specialize=["rows", "nodes"])
-def weight_gradient_kernel(
-    x_ptr, scratch_ptr, partial_ptr, lengths_ptr,
-    rows, nodes, x_stride, scratch_stride, lengths_stride,
-    DIM: tl.constexpr, SILU: tl.constexpr, PRECISION: tl.constexpr, ROUND: tl.constexpr,
-    HAS_LENGTHS: tl.constexpr,
-    OUTPUTS: tl.constexpr, INPUTS: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
-    """All parameter gradients of a level, added to partial [M, slots, total].
+class Weights:
+    """The weights of all members as the products read them."""
 
-    Grid (tiles, slots, M), tiles as `weight_gradient_tiles` counts them. Slot s takes the row tiles
-    s, s + slots, ...: each number of `partial` is written by one program, in a fixed order.
+    def __init__(self, flat: Tensor, settings: Settings, *, dim: int) -> None:
+        matrices = matrices_of(as_operands(flat[:, : MATRICES * dim**2], settings), dim=dim)
+        # V_l and V_r share one product.
+        sides = torch.cat([matrices.pop("left"), matrices.pop("right")], dim=2)
+        self.matrices = {**matrices, "sides": sides}
+        self.vectors = flat[:, VECTORS.value * dim**2 :]
+
+
+class Rows:
+    """Some rows of a level on their way through the products, forward and back.
+
+    before: what the products before each activation gave, by name of the layer.
     """
-    tile = tl.program_id(0)
-    slot = tl.program_id(1)
-    slots = tl.num_programs(1)
-    if slot * ROWS >= rows:
-        return
-    member = tl.program_id(2).to(tl.int64)
-    x_ptr += member * x_stride
-    scratch = scratch_ptr + member * scratch_stride
-    lengths_ptr += member * lengths_stride
-    partial = partial_ptr + (member * slots + slot) * (31 * DIM * DIM + 18 * DIM)
 
-    ONE: tl.constexpr = (DIM + OUTPUTS - 1) // OUTPUTS
-    TWO: tl.constexpr = (2 * DIM + OUTPUTS - 1) // OUTPUTS
-    FOUR: tl.constexpr = (4 * DIM + OUTPUTS - 1) // OUTPUTS
-    ONE_IN: tl.constexpr = (DIM + INPUTS - 1) // INPUTS
-    TWO_IN: tl.constexpr = (2 * DIM + INPUTS - 1) // INPUTS
-    FOUR_IN: tl.constexpr = (4 * DIM + INPUTS - 1) // INPUTS
-    AFTER_HIDDEN: tl.constexpr = FOUR * TWO_IN
-    AFTER_GATES: tl.constexpr = AFTER_HIDDEN + TWO * FOUR_IN
-    AFTER_EXPAND: tl.constexpr = AFTER_GATES + TWO * TWO_IN
-    AFTER_UP: tl.constexpr = AFTER_EXPAND + FOUR * ONE_IN
-    AFTER_DOWN: tl.constexpr = AFTER_UP + ONE * FOUR_IN
-    AFTER_SIDES: tl.constexpr = AFTER_DOWN + ONE * TWO_IN
-    AFTER_OUT: tl.constexpr = AFTER_SIDES + ONE * ONE_IN
+    def __init__(
+        self, level: Level, piece: Piece, weights: Weights, array: Tensor, settings: Settings
+    ) -> None:
+        self.level, self.piece, self.weights = level, piece, weights
+        self.array, self.settings = array, settings
+        self.dim = level.x.shape[-1]
+        self.before: dict[str, Tensor] = {}
 
-    if tile < AFTER_HIDDEN:
-        _weight_tile(
-            tile, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-            DP2, PLAIN, 4, P1, ACTIVATED, 2, HIDDEN, False, 1, HIDDEN_BIAS,
-            DIM, SILU, PRECISION, ROUND, HAS_LENGTHS, OUTPUTS, INPUTS, ROWS,
+    def operator(self) -> tuple[Tensor, Tensor]:
+        """What the operator makes of the inputs [M, filled, d], and its gates [M, filled, 2 d]."""
+        self._between(JOIN, None, width=2, target=PAIR)
+        self._hidden("expand", PAIR, Z1, EXPAND_BIAS)
+        self._hidden("hidden", Z1, Z2, HIDDEN_BIAS)
+        gates = self._product("gates", Z2)
+        self._between(GATE, gates, target=GATED, bias=GATES_BIAS)
+        mixed = self._product("sides", GATED)
+        self._between(SHIFT, mixed, target=MIXED, bias=LEFT_BIAS, biases=2)
+        state = self._product("out", MIXED)
+        self._between(STATE, state, target=H, bias=OUT_BIAS)
+        return state, gates
+
+    def block(self) -> Tensor:
+        """What the residual block adds to the state, but for a bias: [M, filled, d]."""
+        self._hidden("up", H, ZU, UP_BIAS)
+        return self._product("down", ZU)
+
+    def norm(self, t: Tensor, state: Tensor, y: Tensor) -> None:
+        """The rows' part of y, from the state and what the block adds."""
+        level, piece, vectors = self.level, self.piece, self.weights.vectors
+        norm_forward_kernel[(triton.cdiv(piece.filled, NORM_ROWS), len(t))](
+            t, state, level.x, y, vectors, level.lengths_pointer, *level.drop_pointers,
+            piece.begin, piece.end, level.nodes, level.number, t.stride(0), level.x.stride(0),
+            y.stride(0), vectors.stride(0), level.lengths_stride, level.drop_stride,
+            DIM=self.dim, PAD=triton.next_power_of_2(self.dim), ROWS=NORM_ROWS, **level.options,
+            num_warps=4,
         )  # fmt: skip
-    elif tile < AFTER_GATES:
-        _weight_tile(
-            tile - AFTER_HIDDEN, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-            DGATED, GATED, 2, P2, ACTIVATED, 4, GATES, False, 1, GATES_BIAS,
-            DIM, SILU, PRECISION, ROUND, HAS_LENGTHS, OUTPUTS, INPUTS, ROWS,
+
+    def norm_back(self, t: Tensor, state: Tensor, dy: Tensor, peaks: Tensor) -> Tensor:
+        """The gradient of the norm's input [M, filled, d], in place of t."""
+        level, piece, vectors, array = self.level, self.piece, self.weights.vectors, self.array
+        norm_backward_kernel[(triton.cdiv(piece.filled, NORM_ROWS), len(t))](
+            t, state, dy, array, peaks, vectors, level.lengths_pointer, *level.drop_pointers,
+            piece.begin, piece.end, level.nodes, level.number, piece.offset, t.stride(0),
+            dy.stride(0), array.stride(0), peaks.stride(0), vectors.stride(0),
+            level.lengths_stride, level.drop_stride,
+            DIM=self.dim, PAD=triton.next_power_of_2(self.dim), COLUMNS=array.shape[2],
+            ROWS=NORM_ROWS, **level.options, num_warps=4,
         )  # fmt: skip
-    elif tile < AFTER_EXPAND:
-        _weight_tile(
-            tile - AFTER_GATES, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-            DP1, PLAIN, 2, 0, PAIR, 2, EXPAND, False, 1, EXPAND_BIAS,
-            DIM, SILU, PRECISION, ROUND, HAS_LENGTHS, OUTPUTS, INPUTS, ROWS,
+        return t
+
+    def block_back(self) -> Tensor:
+        """The gradient of the state [M, filled, d] that comes through the block."""
+        self._slope("up", self._product_back("down", DF), DPU, UP_BIAS)
+        return self._product_back("up", DPU)
+
+    def operator_back(
+        self, t: Tensor, more: Tensor | None, gates: Tensor,
+        dy: Tensor, dx: Tensor, unscale: Tensor, peaks: Tensor,
+    ) -> None:  # fmt: skip
+        """Fills dx. The gradient of the state is t + more; dy, where no block stands before."""
+        back = partial(self._between, dy=dy, dx=dx, unscale=unscale, peaks=peaks)
+        back(STATE_GRADIENT, t, more=more, target=DH, has_block=more is not None)
+        self._between(CAST, self._product_back("out", DH), target=DMIXED)
+        gated = self._product_back("sides", DMIXED)
+        self._between(GATE_GRADIENT, gated, more=gates, target=DGATE)
+        self._slope("hidden", self._product_back("gates", DGATE), DP2, HIDDEN_BIAS)
+        self._slope("expand", self._product_back("hidden", DP2), DP1, EXPAND_BIAS)
+        back(INPUT_GRADIENT, self._product_back("expand", DP1), more=gated)
+
+    def _hidden(self, name: str, source: int, target: int, bias: int) -> None:
+        """A layer with an activation, from one operand to another."""
+        self.before[name] = self._product(name, source)
+        self._between(ACTIVATE, self.before[name], target=target, bias=bias)
+
+    def _slope(self, name: str, t: Tensor, target: int, bias: int) -> None:
+        """Back through that activation."""
+        self._between(SLOPE, t, more=self.before.pop(name), target=target, bias=bias)
+
+    def _product(self, name: str, operand: int) -> Tensor:
+        """An operand through a layer, without its bias: [M, filled, outputs]."""
+        matrix = self.weights.matrices[name]
+        return product(self._operand(operand, matrix.shape[2]), matrix.transpose(1, 2))
+
+    def _product_back(self, name: str, operand: int) -> Tensor:
+        """The same for gradients, the other way: [M, filled, inputs]."""
+        matrix = self.weights.matrices[name]
+        return product(self._operand(operand, matrix.shape[1]), matrix)
+
+    def _operand(self, column: int, width: int) -> Tensor:
+        begin, first = self.piece.offset, int(column) * self.dim
+        return self.array[:, begin : begin + self.piece.filled, first : first + width]
+
+    def _between(
+        self, stage: int, t: Tensor | None, *, target: int = 0, bias: int = 0, biases: int = 1,
+        width: int = 0, more: Tensor | None = None, has_block: bool = True,
+        dy: Tensor | None = None, dx: Tensor | None = None,
+        unscale: Tensor | None = None, peaks: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        """Launch `between_kernel`; what is absent is never read."""
+        level, piece, array, vectors = self.level, self.piece, self.array, self.weights.vectors
+        width = width if t is None else t.shape[2] // self.dim
+        shape = (piece.filled, width * self.dim)
+        grid = triton.cdiv(shape[0], BETWEEN_ROWS), triton.cdiv(shape[1], BETWEEN_COLUMNS)
+        t, more, dy, dx, unscale, peaks = (
+            level.x if value is None else value for value in (t, more, dy, dx, unscale, peaks)
+        )
+        between_kernel[(*grid, len(level.x))](
+            t, more, level.x, dy, dx, array, unscale, peaks, vectors, level.lengths_pointer,
+            piece.begin, piece.end, level.nodes, level.number, piece.offset, shape[0] * shape[1],
+            level.x.stride(0), dy.stride(0), dx.stride(0), array.stride(0), unscale.stride(0),
+            peaks.stride(0), vectors.stride(0), level.lengths_stride,
+            STAGE=stage, WIDTH=width, TARGET=target, BIAS=bias,
+            BIASES=biases if stage in WITH_BIAS else 0, HAS_BLOCK=has_block,
+            DIM=self.dim, COLUMNS=array.shape[2], SILU=self.settings.is_silu,
+            HAS_LENGTHS=level.lengths is not None, ROWS=BETWEEN_ROWS, TILE=BETWEEN_COLUMNS,
+            num_warps=4,
         )  # fmt: skip
-    elif tile < AFTER_UP:
-        _weight_tile(
-            tile - AFTER_EXPAND, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-            DPU, PLAIN, 4, H, PLAIN, 1, UP, False, 1, UP_BIAS,
-            DIM, SILU, PRECISION, ROUND, HAS_LENGTHS, OUTPUTS, INPUTS, ROWS,
-        )  # fmt: skip
-    elif tile < AFTER_DOWN:
-        _weight_tile(
-            tile - AFTER_UP, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-            DF, PLAIN, 1, PU, ACTIVATED, 4, DOWN, False, 1, DOWN_BIAS,
-            DIM, SILU, PRECISION, ROUND, HAS_LENGTHS, OUTPUTS, INPUTS, ROWS,
-        )  # fmt: skip
-    elif tile < AFTER_SIDES:
-        _weight_tile(
-            tile - AFTER_DOWN, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-            DMIXED, PLAIN, 1, GATE, GATED, 2, LEFT, True, 2, LEFT_BIAS,
-            DIM, SILU, PRECISION, ROUND, HAS_LENGTHS, OUTPUTS, INPUTS, ROWS,
-        )  # fmt: skip
-    elif tile < AFTER_OUT:
-        _weight_tile(
-            tile - AFTER_SIDES, slot, slots, x_ptr, scratch, partial, lengths_ptr, rows, nodes,
-            DH, PLAIN, 1, MIXED, PLAIN, 1, OUT, False, 1, OUT_BIAS,
-            DIM, SILU, PRECISION, ROUND, HAS_LENGTHS, OUTPUTS, INPUTS, ROWS,
-        )  # fmt: skip
-    else:
-        column = (tile - AFTER_OUT) * OUTPUTS + tl.arange(0, OUTPUTS)
-        inside = column < 2 * DIM
-        place = partial + VECTORS * DIM * DIM + NORM_WEIGHT * DIM + column
-        gradient = tl.load(place, mask=inside, other=0.0)
-        for start in range(slot * ROWS, rows, slots * ROWS):
-            row = start + tl.arange(0, ROWS)
-            terms = scratch + (row * (31 * DIM))[:, None] + NORM_TERMS * DIM + column[None, :]
-            gradient += tl.sum(
-                tl.load(terms, mask=(row < rows)[:, None] & inside[None, :], other=0.0), axis=0
-            )
-        tl.store(place, gradient, mask=inside)
 
 
-def weight_gradient_tiles(dim: int, outputs: int, inputs: int) -> int:
-    """How many tiles `weight_gradient_kernel` has per slot and member."""
-    one, two, four = (triton.cdiv(k * dim, outputs) for k in (1, 2, 4))
-    one_in, two_in, four_in = (triton.cdiv(k * dim, inputs) for k in (1, 2, 4))
-    return (
-        four * two_in
-        + two * four_in
-        + two * two_in
-        + four * one_in
-        + one * (four_in + two_in + one_in)
-        + two
-    )
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """Batched a @ b, summed and returned in float32."""
+    if a.dtype == torch.float32:
+        return torch.bmm(a, b)
+    if not a.is_cuda:  # the interpreter's; PyTorch sums so on GPUs alone
+        return torch.bmm(a.float(), b.float())
+    return torch.bmm(a, b, out_dtype=torch.float32)
 
 
 class Forward:
     """Goes up through levels."""
 
     def __init__(self, x: Tensor, flat: Tensor, settings: Settings) -> None:
-        self.weights, _ = _prepared(flat, x.shape[-1], settings, is_backward=False)
-        self.scratch = Scratch(x, settings, width=FORWARD_WIDTH)
+        members, batch, nodes, dim = x.shape
+        self.settings, self.weights = settings, Weights(flat, settings, dim=dim)
+        columns = GRADIENTS.value * dim
+        capacity = _capacity(members, batch * ((nodes + 1) // 2), columns, settings)
+        self.array = flat.new_empty(members, capacity, columns, dtype=operand_type(settings))
 
     def level(self, level: Level, y: Tensor) -> None:
         """One level, product by product: fills y [M, B, ceil(n / 2), d]."""
-        dim, scratch = level.x.shape[-1], self.scratch
-        for part in level.slices(scratch.rows):
-            own = self.weights[part.members]
-            vectors = own[:, MATRICES * dim**2 :]
-            _Products(part.level, scratch, vectors).forward(own)
-            where = y[part.members, part.words]
-            lower = part.level
-            norm_forward_kernel[_norm_grid(lower)](
-                lower.x, where, scratch.array, vectors, lower.lengths_pointer,
-                *lower.drop_pointers,
-                lower.rows, lower.nodes, lower.number, lower.x.stride(0), where.stride(0),
-                lower.rows * scratch.width, vectors.stride(0), lower.lengths_stride,
-                lower.drop_stride,
-                SCRATCH_WIDTH=scratch.width, DIM=dim, PAD=triton.next_power_of_2(dim),
-                ROWS=NORM_ROWS, **lower.options, num_warps=4,
-            )  # fmt: skip
+        for rows in self._pieces(level):
+            state, _ = rows.operator()
+            rows.norm(rows.block(), state, y)
+
+    def combine(self, level: Level) -> Tensor:
+        """The operator alone on the pairs that a level begins with: -> [M, rows, d]."""
+        states = []
+        for rows in self._pieces(level):
+            state, _ = rows.operator()
+            states.append(state[:, : rows.piece.end - rows.piece.begin])
+        return torch.cat(states, dim=1)
+
+    def _pieces(self, level: Level) -> Iterator[Rows]:
+        for piece in pieces(level.rows, self.array.shape[1]):
+            yield Rows(level, piece, self.weights, self.array, self.settings)
 
 
 class Backward:
-    """Goes back through levels; every slice adds its weight gradients at once.
-
-    partial: sums over parts of the rows [M, slots, parameters].
-    """
-
-    def __init__(self, x: Tensor, flat: Tensor, settings: Settings, gradient: Tensor) -> None:
-        members, dim = len(x), x.shape[-1]
-        self.weights, self.transposed = _prepared(flat, dim, settings, is_backward=True)
-        self.scratch = Scratch(x, settings, width=BACKWARD_WIDTH)
-        slots = slot_count(members, weight_gradient_tiles(dim, *WEIGHT_TILE))
-        self.partial = x.new_zeros(members, slots, num_parameters(dim))
-
-    def level(self, level: Level, dy: Tensor, dx: Tensor) -> None:
-        """Go back through one level: fills dx."""
-        dim, scratch = level.x.shape[-1], self.scratch
-        for part in level.slices(scratch.rows):
-            own, lower = self.weights[part.members], part.level
-            vectors = own[:, MATRICES * dim**2 :]
-            dy_part, dx_part = dy[part.members, part.words], dx[part.members, part.words]
-            products = _Products(lower, scratch, vectors, dy_part, dx_part)
-            products.forward(own)
-            norm_backward_kernel[_norm_grid(lower)](
-                dy_part, scratch.array, vectors, lower.lengths_pointer, *lower.drop_pointers,
-                lower.rows, lower.nodes, lower.number, dy_part.stride(0),
-                lower.rows * scratch.width, vectors.stride(0), lower.lengths_stride,
-                lower.drop_stride,
-                SCRATCH_WIDTH=scratch.width, DIM=dim, PAD=triton.next_power_of_2(dim),
-                ROWS=NORM_ROWS, **lower.options, num_warps=4,
-            )  # fmt: skip
-            products.backward(self.transposed[part.members])
-            partial = self.partial[part.members]
-            tiles = weight_gradient_tiles(dim, *WEIGHT_TILE)
-            weight_gradient_kernel[(tiles, partial.shape[1], len(lower.x))](
-                lower.x, scratch.array, partial, lower.lengths_pointer,
-                lower.rows, lower.nodes, lower.x.stride(0), lower.rows * scratch.width,
-                lower.lengths_stride,
-                DIM=dim, **scratch.settings.arithmetic, HAS_LENGTHS=lower.lengths is not None,
-                OUTPUTS=WEIGHT_TILE[0], INPUTS=WEIGHT_TILE[1], ROWS=WEIGHT.rows,
-                num_warps=WEIGHT.warps, num_stages=WEIGHT.stages,
-            )  # fmt: skip
-
-    def changed(self, level: Level, dx: Tensor) -> None:
-        """Nothing depends on how large dx is."""
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-
-class Scratch:
-    """Room for one slice of a level; width: numbers of a row, in units of d."""
-
-    def __init__(self, x: Tensor, settings: Settings, *, width: int) -> None:
-        members, batch, nodes, dim = x.shape
-        self.settings = settings
-        self.width = width * dim
-        parents = (nodes + 1) // 2
-        total = members * batch * parents
-        # A sixteenth of the rows for memory's sake, but enough to occupy the processors.
-        self.rows = min(total, max(min(max(total // 16, 4096), 65536), parents))
-        self.array = x.new_empty(self.rows * self.width)
-
-
-def _prepared(
-    flat: Tensor, dim: int, settings: Settings, *, is_backward: bool
-) -> tuple[Tensor, Tensor]:
-    """Weights with the matrices rounded for the matrix units, and the same matrices transposed.
-
-    The second only for the backward pass: there each matrix is multiplied from the other side.
-    """
-    if not (settings.is_rounding or is_backward):
-        return flat, flat
-    weights = flat.new_empty(flat.shape) if settings.is_rounding else flat
-    transposed = flat.new_empty(len(flat), MATRICES * dim**2) if is_backward else flat
-    tile = 32 if dim % 32 == 0 else 16
-    prepare_matrices_kernel[(MATRICES * (dim // tile) ** 2 + 1, len(flat))](
-        flat, weights, transposed,
-        DIM=dim, TILE=tile, ROUND=settings.is_rounding, TRANSPOSE=is_backward, num_warps=tile // 8,
-    )  # fmt: skip
-    return weights, transposed
-
-
-class _Products:
-    """Launches `linear_kernel` for one slice of a level, product after product."""
+    """Goes back through levels, and collects what the weight gradients are made of."""
 
     def __init__(
-        self,
-        level: Level,
-        scratch: Scratch,
-        vectors: Tensor,
-        dy: Tensor | None = None,
-        dx: Tensor | None = None,
-    ) -> None:
-        self.level, self.scratch, self.vectors = level, scratch, vectors
-        self.dy, self.dx = level.x if dy is None else dy, level.x if dx is None else dx
-
-    def __call__(
-        self, matrices: Tensor, matrix: int, source: int, inner: int, target: int, outer: int, *,
-        mode: int = PLAIN, epilogue: int = STORE, other: int = 0, biases: int = 0, bias: int = 0,
-        side_by_side: bool = False,
+        self, x: Tensor, flat: Tensor, settings: Settings, gradient: Tensor, *,
+        has_block: bool = True,
     ) -> None:  # fmt: skip
-        """scratch[target] = epilogue(mode(scratch[source]) @ matrix^T); sizes in units of d."""
-        level, dim = self.level, self.level.x.shape[-1]
-        tiles = triton.cdiv(outer * dim, LINEAR_COLUMNS)
-        tiling = fitting(LINEAR, LINEAR_FEW, level.rows, len(level.x) * tiles)
-        linear_kernel[(triton.cdiv(level.rows, tiling.rows), tiles, len(level.x))](
-            level.x, self.dy, self.dx, self.scratch.array, matrices, self.vectors,
-            level.lengths_pointer,
-            level.rows, level.nodes, level.x.stride(0), self.dy.stride(0), self.dx.stride(0),
-            level.rows * self.scratch.width, matrices.stride(0), self.vectors.stride(0),
-            level.lengths_stride,
-            SOURCE=source, MODE=mode, INNER=inner, TARGET=target, EPILOGUE=epilogue, OUTER=outer,
-            OTHER=other, MATRIX=matrix, BIASES=biases, BIAS=bias, SIDE_BY_SIDE=side_by_side,
-            DIM=dim, SCRATCH_WIDTH=self.scratch.width, **self.scratch.settings.arithmetic,
-            HAS_LENGTHS=level.lengths is not None,
-            ROWS=tiling.rows, COLUMNS=LINEAR_COLUMNS, STEP=LINEAR_STEP,
-            num_warps=tiling.warps, num_stages=tiling.stages,
-        )  # fmt: skip
+        members, batch, nodes, dim = x.shape
+        self.settings, self.weights = settings, Weights(flat, settings, dim=dim)
+        rows, levels = 0, 0
+        while nodes > 1:
+            nodes, levels = (nodes + 1) // 2, levels + 1
+            rows += in_blocks(batch * nodes)
+        capacity = _capacity(members, rows, NUM_COLUMNS * dim, settings)
+        self.operands = Operands(
+            flat, settings, dim=dim, capacity=capacity, columns=NUM_COLUMNS, has_block=has_block
+        )
+        self.peaks = Peaks(gradient, levels=levels + 1)
 
-    def forward(self, weights: Tensor) -> None:
-        """Columns P1 to F of scratch."""
-        self(weights, EXPAND, 0, 2, P1, 2, mode=PAIR, biases=1, bias=EXPAND_BIAS)
-        self(weights, HIDDEN, P1, 2, P2, 4, mode=ACTIVATED, biases=1, bias=HIDDEN_BIAS)
-        self(weights, GATES, P2, 4, GATE, 2, mode=ACTIVATED, biases=1, bias=GATES_BIAS)
-        sides = {"mode": GATED, "biases": 2, "bias": LEFT_BIAS, "side_by_side": True}
-        self(weights, LEFT, GATE, 2, MIXED, 1, **sides)
-        self(weights, OUT, MIXED, 1, H, 1, epilogue=SELECT, biases=1, bias=OUT_BIAS)
-        self(weights, UP, H, 1, PU, 4, biases=1, bias=UP_BIAS)
-        last = {"epilogue": RESIDUAL, "other": H, "biases": 1, "bias": DOWN_BIAS}
-        self(weights, DOWN, PU, 4, F, 1, mode=ACTIVATED, **last)
+    def level(self, level: Level, dy: Tensor, dx: Tensor) -> None:
+        """Go back through one level: fills dx, and leaves the rest with the operands."""
+        operands, peaks = self.operands, self.peaks.bits
+        for piece in operands.room_for(level.rows):
+            rows = Rows(level, piece, self.weights, operands.array, self.settings)
+            state, gates = rows.operator()
+            more = None
+            if operands.has_block:
+                more = rows.norm_back(rows.block(), state, dy, peaks)
+                state = rows.block_back()
+            rows.operator_back(state, more, gates, dy, dx, operands.unscale, peaks)
 
-    def backward(self, transposed: Tensor) -> None:
-        """Columns DPU to DP1 of scratch, and dx, from column DF."""
-        self(transposed, DOWN, DF, 1, DPU, 4, epilogue=ACTIVATION_GRADIENT, other=PU)
-        self(transposed, UP, DPU, 4, DH, 1, epilogue=SPLIT_GRADIENT, other=DF)
-        self(transposed, OUT, DH, 1, DMIXED, 1)
-        self(transposed, LEFT, DMIXED, 1, DGATED, 2)
-        gates = {"mode": GATED, "epilogue": ACTIVATION_GRADIENT, "other": P2}
-        self(transposed, GATES, DGATED, 2, DP2, 4, **gates)
-        self(transposed, HIDDEN, DP2, 4, DP1, 2, epilogue=ACTIVATION_GRADIENT, other=P1)
-        self(transposed, EXPAND, DP1, 2, 0, 2, epilogue=INPUT_GRADIENT, other=DGATED)
+    def changed(self, level: Level, dx: Tensor) -> None:
+        """Take note that something was added to what `level` left in dx."""
+        self.peaks.find(level.number, dx)
 
 
-def _norm_grid(level: Level) -> tuple[int, int]:
-    return triton.cdiv(level.rows, NORM_ROWS), len(level.x)
+def _capacity(members: int, rows: int, columns: int, settings: Settings) -> int:
+    """How many rows of operands there is room for, in whole blocks."""
+    block = BLOCK_ROWS.value
+    most = COLLECTED_BYTES // (members * columns * operand_type(settings).itemsize)
+    return max(min(most // block * block, in_blocks(rows)), block)

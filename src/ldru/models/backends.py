@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ldru.errors import LdruError, unknown_name
 from ldru.kernels import fused
 from ldru.operators import MLPOperator
-from ldru.tree import Level, tree_levels, tree_reduce
+from ldru.tree import Combine, Level, tree_levels, tree_reduce
 
 if TYPE_CHECKING:
     from ldru.models.ldru import LDRU
@@ -28,19 +28,23 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     name, _ = choose(encoder, x)
     if name != "fused":
         return tree_reduce(encoder.operator, x, lengths, encoder.finish(), backend=name)
-    return fused.reduce(encoder.operator, encoder.block, encoder.dropout, x, lengths)
+    return fused.Kernels(encoder.operator, encoder.block).reduce(x, lengths, encoder.dropout)
 
 
-def levels(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> list[Level]:
-    """Every level of the same reduction, leaves first; the reference has none of its own."""
+def levels(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> tuple[list[Level], Combine]:
+    """Every level of the same reduction, leaves first, and the operator as the backend computes it.
+
+    The reference has none of its own.
+    """
     name, _ = choose(encoder, x)
     if name != "fused":
-        return list(tree_levels(encoder.operator, x, lengths, encoder.finish()))
+        return list(tree_levels(encoder.operator, x, lengths, encoder.finish())), encoder.operator
+    kernels = fused.Kernels(encoder.operator, encoder.block)
     found = []
-    for nodes in fused.levels(encoder.operator, encoder.block, encoder.dropout, x, lengths):
+    for nodes in kernels.levels(x, lengths, encoder.dropout):
         found.append(Level(nodes, lengths))
         lengths = None if lengths is None else (lengths + 1) // 2
-    return found
+    return found, kernels.combine
 
 
 def choose(encoder: "LDRU", x: Tensor) -> tuple[str, str | None]:

@@ -112,11 +112,11 @@ class LDRU(nn.Module):
             raise LdruError("ask for the levels or for the associativity loss, not for both")
         if not (return_levels or return_associativity):
             return backends.reduce(self, x, lengths)
-        levels = backends.levels(self, x, lengths)
+        levels, combine = backends.levels(self, x, lengths)
         root = levels[-1].nodes[:, 0]
         if return_levels:
             return root, levels
-        return root, associativity_loss(self.operator, levels)
+        return root, associativity_loss(combine, levels)
 
     def finish(self) -> Finish:
         """What happens to the nodes of each level, one call a level."""

@@ -3,10 +3,11 @@
 from ldru.tree.associativity import associativity_loss
 from ldru.tree.batched import Level, fill
 from ldru.tree.reduce import BACKENDS, check_lengths, tree_levels, tree_reduce
-from ldru.tree.reference import Finish
+from ldru.tree.reference import Combine, Finish
 
 __all__ = [
     "BACKENDS",
+    "Combine",
     "Finish",
     "Level",
     "associativity_loss",
