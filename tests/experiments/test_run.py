@@ -194,3 +194,17 @@ def test_every_task_gets_every_seed_and_names_are_unique():
     twins = [ldru.task(regex="0*", alphabet="01"), ldru.task(regex="0*", alphabet="012")]
     with pytest.raises(ldru.LdruError, match="two different tasks are called"):
         ldru.train_many(twins, settings=ONE_STEP)
+
+
+@pytest.mark.parametrize(("name", "made_current"), [("cuda", []), ("cuda:1", [1])])
+def test_a_gpu_by_number_is_made_current_and_plain_cuda_is_the_current_one(
+    name, made_current, monkeypatch
+):
+    from ldru.experiments.training import find_device
+
+    chosen, zeros = [], torch.zeros
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "zeros", lambda *sizes, device: zeros(*sizes))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: chosen.append(device.index))
+    assert find_device(name) == torch.device(name)
+    assert chosen == made_current

@@ -208,7 +208,7 @@ def test_a_fleet_is_one_call_and_agrees_with_each_member(with_loss):
         (alone * (index + 1)).sum().backward()
         for name, parameter in model.named_parameters():
             torch.testing.assert_close(
-                parameters[name].grad[index], parameter.grad, rtol=1e-5, atol=1e-5
+                parameters[name].grad[index], parameter.grad, rtol=1e-4, atol=1e-4
             )
 
 

@@ -225,8 +225,8 @@ def find_device(name: str | None) -> torch.device:
 
 
 def _made_current(device: torch.device) -> torch.device:
-    """Kernels are launched on the current GPU, and graphs captured there."""
-    if device.type == "cuda":
+    """Kernels are launched on the current GPU, and graphs captured there; "cuda" means that one."""
+    if device.type == "cuda" and device.index is not None:
         torch.cuda.set_device(device)
     return device
 

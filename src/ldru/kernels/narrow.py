@@ -51,6 +51,7 @@ from ldru.kernels.operands import (
     GATED,
     MIXED,
     NORM,
+    NORM_REST,
     NUM_COLUMNS,
     PAIR,
     Z1,
@@ -67,7 +68,7 @@ from ldru.kernels.operands import (
 
 MAX_DIM = 64  # beyond it a tile no longer fits the registers of one program
 SHORT_ROWS = 8192  # a reduction of one model with more rows is long: memory comes first
-COLLECTED_ROWS = 262144  # of all members together, at 33 d numbers a row
+COLLECTED_ROWS = 262144  # of all members together
 LONG_BYTES = 12 * 2**20  # operands of a long reduction
 ADDRESSED_ROWS = 2**19  # of each member, so that 32 bits address them
 
@@ -76,10 +77,10 @@ FORWARD, FORWARD_FEW = Tiling(64, 4, 3, 64), Tiling(32, 4, 3, 64)
 BACKWARD, BACKWARD_FEW = Tiling(64, 4, 2, 64), Tiling(32, 4, 2, 64)
 
 # Columns that only SiLU needs for its derivative: the values before it.
-P1 = tl.constexpr(33)  # 2
-P2 = tl.constexpr(35)  # 4
-PU = tl.constexpr(39)  # 4
-SILU_COLUMNS = 43
+P1 = tl.constexpr(35)  # 2
+P2 = tl.constexpr(37)  # 4
+PU = tl.constexpr(41)  # 4
+SILU_COLUMNS = 45
 
 
 @triton.jit
@@ -342,8 +343,12 @@ def fused_backward_kernel(
         )  # fmt: skip
     normed, inverse = standardised(f, inside, DIM)
     norm_weight = load_vector(vectors + NORM_WEIGHT * DIM, channel, DIM)
-    _store(operands + NORM * DIM, channel, (dnorm * normed).to(kind), DIM, MASKED)
-    _store(operands + (NORM + 1) * DIM, channel, dnorm.to(kind), DIM, MASKED)
+    for part in tl.static_range(2):
+        term = dnorm * normed if part == 0 else dnorm
+        rounded = term.to(kind)
+        rest = (term - rounded.to(tl.float32)).to(kind)
+        _store(operands + (NORM + part) * DIM, channel, rounded, DIM, MASKED)
+        _store(operands + (NORM_REST + part) * DIM, channel, rest, DIM, MASKED)
     dh = norm_input_gradient(dnorm * norm_weight[None, :], normed, inverse, DIM)
     df = dh.to(kind)
     _store(operands + DF * DIM, channel, df, DIM, MASKED)

@@ -22,6 +22,7 @@ from ldru.kernels.elements import (
     GATES,
     HIDDEN,
     LEFT,
+    NORM_WEIGHT,
     OUT,
     OUT_BIAS,
     RIGHT,
@@ -55,7 +56,8 @@ DH = tl.constexpr(25)  # 1
 DPU = tl.constexpr(26)  # 4
 DF = tl.constexpr(30)  # 1
 NORM = tl.constexpr(31)  # terms of the norm's two gradients, 2
-NUM_COLUMNS = 33
+NORM_REST = tl.constexpr(33)  # what rounding takes off them: they are summed as they come, 2
+NUM_COLUMNS = 35
 
 
 @triton.jit
@@ -179,7 +181,12 @@ def weight_gradient_kernel(
         for start in range(begin, end, ROWS):
             scale = tl.load(unscale_ptr + start // BLOCK_ROWS)
             term = tl.load(term_place + start * COLUMNS, mask=there[None, :], other=0.0)
-            terms += term.to(tl.float32) * scale
+            rest = tl.load(
+                term_place + (NORM_REST - NORM) * DIM + start * COLUMNS,
+                mask=(there & (number >= NORM_WEIGHT * DIM))[None, :],
+                other=0.0,
+            )
+            terms += (term.to(tl.float32) + rest.to(tl.float32)) * scale
         sum_place = partial_ptr + VECTORS * AREA + number
         sums = tl.sum(terms, axis=0) + tl.load(sum_place, mask=there & (add != 0), other=0.0)
         tl.store(sum_place, sums, mask=there)

@@ -49,6 +49,7 @@ from ldru.kernels.operands import (
     GRADIENTS,
     MIXED,
     NORM,
+    NORM_REST,
     NUM_COLUMNS,
     PAIR,
     Z1,
@@ -255,8 +256,12 @@ def norm_backward_kernel(
     kind = operands_ptr.dtype.element_ty
     operands = operands_ptr + member * operands_stride + ((offset + tile) * COLUMNS)[:, None]
     operands += channel[None, :]
-    tl.store(operands + NORM * DIM, (dnorm * normed).to(kind), mask=inside)
-    tl.store(operands + (NORM + 1) * DIM, dnorm.to(kind), mask=inside)
+    for part in tl.static_range(2):
+        term = dnorm * normed if part == 0 else dnorm
+        rounded = term.to(kind)
+        rest = (term - rounded.to(tl.float32)).to(kind)
+        tl.store(operands + (NORM + part) * DIM, rounded, mask=inside)
+        tl.store(operands + (NORM_REST + part) * DIM, rest, mask=inside)
     tl.store(operands + DF * DIM, df.to(kind), mask=inside)
     place = t_ptr + member * t_stride + (tile * DIM)[:, None] + channel[None, :]
     tl.store(place, df, mask=inside)
