@@ -31,8 +31,10 @@ def encoder(dim, activation, dropout=0.0, seed=0):
 def tf32():
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
-    yield
-    torch.set_float32_matmul_precision(before)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def in_float64(model):
@@ -151,6 +153,27 @@ def test_the_operator_alone(dim, activation, monkeypatch):
     kernels = fused.Kernels(model.operator, model.block)
     found = gradients(model, pairs, None, compute(kernels.combine))
     assert_agree(found, gradients(exact, pairs.double(), None, compute(exact.operator)))
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in exp")  # of the interpreter's sigmoid
+def test_the_operator_alone_takes_values_beyond_half_precision():
+    """It is a product of three: of what no norm has held down it makes very large ones.
+
+    Such large values make SiLU nearly a kink, hence the room for its gradients.
+    """
+    from ldru.kernels import fused
+
+    model = encoder(16, "silu")
+    exact = copy.deepcopy(model).double()
+    pairs = 1000 * torch.randn(2, 40, 16, device=DEVICE)
+    with tf32():
+        kernels = fused.Kernels(model.operator, model.block)
+        found = gradients(model, pairs, None, lambda pairs, _: kernels.combine(*pairs))
+    truth = gradients(exact, pairs.double(), None, lambda pairs, _: exact.operator(*pairs))
+    assert truth["y"].abs().max() > 1e6
+    assert_agree(found, truth, tolerance=16 * 2**-11)
+    error = (found["y"].double() - truth["y"]).norm() / truth["y"].norm()
+    assert error > 2**-14, "these were no products of TF32 operands"
 
 
 def test_a_long_level_goes_through_in_pieces(monkeypatch):

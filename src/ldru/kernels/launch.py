@@ -25,15 +25,29 @@ class Tiling:
 
 @dataclass(frozen=True)
 class Settings:
-    """The arithmetic of the kernels."""
+    """The arithmetic of the kernels.
+
+    is_bounded: whether a norm keeps values within the range of float16.
+    """
 
     is_silu: bool
     is_tf32: bool
+    is_bounded: bool = True
 
     @property
     def precision(self) -> str:
         """Triton's name: three TF32 products stand for one in float32."""
         return "tf32" if self.is_tf32 else "tf32x3"
+
+    @property
+    def is_half(self) -> bool:
+        """Whether operands are float16, which has TF32's mantissa in half the bytes."""
+        return self.is_tf32 and self.is_bounded
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether operands are float32, rounded to TF32."""
+        return self.is_tf32 and not self.is_bounded
 
 
 @dataclass(frozen=True)

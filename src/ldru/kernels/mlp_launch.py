@@ -66,7 +66,8 @@ def backward(
 def combine(pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool) -> Tensor:
     """The operator alone: [M, rows, 2, d] -> [M, rows, d]."""
     pairs, flat = pairs.contiguous(), flat.contiguous()
-    return wide.Forward(pairs, flat, Settings(is_silu, is_tf32)).combine(_level(pairs))
+    settings = Settings(is_silu, is_tf32, is_bounded=False)
+    return wide.Forward(pairs, flat, settings).combine(_level(pairs))
 
 
 def combine_backward(
@@ -74,7 +75,7 @@ def combine_backward(
 ) -> tuple[Tensor, Tensor]:
     """Gradients of the pairs, and of the weights: those of the block are zero."""
     pairs, flat, gradient = pairs.contiguous(), flat.contiguous(), gradient.contiguous()
-    settings = Settings(is_silu, is_tf32)
+    settings = Settings(is_silu, is_tf32, is_bounded=False)
     kernels = wide.Backward(pairs, flat, settings, gradient, has_block=False)
     dx = torch.empty_like(pairs)
     kernels.level(_level(pairs), gradient, dx)

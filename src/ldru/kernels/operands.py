@@ -5,7 +5,8 @@ Going back through a reduction collects the rows of many levels before they beco
 
 In TF32 mode the operands of all products are held as float16, which has TF32's mantissa in half the
 bytes; sums are float32. Its narrow range is enough for states that a norm has just left, and for
-gradients because every level scales them by the power of two that its largest one asks for.
+gradients because every level scales them by the power of two that its largest one asks for. Where
+no norm stands between operators, as in the associativity loss, they are float32, rounded to TF32.
 """
 
 from collections.abc import Iterator
@@ -58,6 +59,21 @@ DF = tl.constexpr(30)  # 1
 NORM = tl.constexpr(31)  # terms of the norm's two gradients, 2
 NORM_REST = tl.constexpr(33)  # what rounding takes off them: they are summed as they come, 2
 NUM_COLUMNS = 35
+
+
+# TF32 has 13 bits less than float32: add half of the last one left, cut the rest off.
+HALF_STEP = tl.constexpr(0x1000)
+KEPT_BITS = tl.constexpr(-0x2000)
+
+
+@triton.jit
+def to_operand(value, KIND: tl.constexpr, ROUND: tl.constexpr):
+    """A value as products read it, in the array's type; ROUND: float32, rounded to TF32."""
+    if ROUND:
+        bits = value.to(tl.int32, bitcast=True)
+        return ((bits + HALF_STEP) & KEPT_BITS).to(tl.float32, bitcast=True)
+    else:
+        return value.to(KIND)
 
 
 @triton.jit
@@ -203,7 +219,12 @@ def num_tiles(dim: int, tile: int, *, has_block: bool) -> int:
 
 def as_operands(weights: Tensor, settings: Settings) -> Tensor:
     """Weights as products read them."""
-    return weights.half() if settings.is_tf32 else weights
+    if settings.is_half:
+        return weights.half()
+    if settings.is_rounded:
+        bits = weights.contiguous().view(torch.int32)
+        return ((bits + HALF_STEP.value) & KEPT_BITS.value).view(torch.float32)
+    return weights
 
 
 def in_blocks(rows: int) -> int:
@@ -281,7 +302,7 @@ class Operands:
 
 
 def operand_type(settings: Settings) -> torch.dtype:
-    return torch.float16 if settings.is_tf32 else torch.float32
+    return torch.float16 if settings.is_half else torch.float32
 
 
 class Peaks:

@@ -64,6 +64,7 @@ from ldru.kernels.operands import (
     in_blocks,
     operand_type,
     pieces,
+    to_operand,
 )
 
 COLLECTED_BYTES = 2**30  # of operands, of all members together
@@ -96,7 +97,7 @@ def between_kernel(
     STAGE: tl.constexpr, WIDTH: tl.constexpr, TARGET: tl.constexpr, BIAS: tl.constexpr,
     BIASES: tl.constexpr, HAS_BLOCK: tl.constexpr,
     DIM: tl.constexpr, COLUMNS: tl.constexpr, SILU: tl.constexpr, HAS_LENGTHS: tl.constexpr,
-    ROWS: tl.constexpr, TILE: tl.constexpr,
+    ROUND: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """One of the stages above for rows begin to end of a level; t and more [M, filled, WIDTH d].
 
@@ -110,7 +111,7 @@ def between_kernel(
     x_ptr += member * x_stride
     operands = operands_ptr + member * operands_stride + ((offset + tile) * COLUMNS)[:, None]
     operands += column[None, :]
-    kind = operands_ptr.dtype.element_ty
+    kind: tl.constexpr = operands_ptr.dtype.element_ty
     inside = (column < WIDTH * DIM)[None, :]
     word, parent, computed, paired, finished = row_state(
         begin + tile, end, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
@@ -176,7 +177,7 @@ def between_kernel(
         largest = tl.max(tl.max(tl.where(dx_mask, tl.abs(dx), 0.0), axis=1), axis=0)
         tl.atomic_max(peaks_ptr, largest.to(tl.int32, bitcast=True), sem="relaxed")
     if STAGE != INPUT_GRADIENT:
-        tl.store(operands + TARGET * DIM, t.to(kind), mask=inside)
+        tl.store(operands + TARGET * DIM, to_operand(t, kind, ROUND), mask=inside)
 
 
 @triton.jit(do_not_specialize=["begin", "end", "nodes", "level"])
@@ -408,8 +409,8 @@ class Rows:
             STAGE=stage, WIDTH=width, TARGET=target, BIAS=bias,
             BIASES=biases if stage in WITH_BIAS else 0, HAS_BLOCK=has_block,
             DIM=self.dim, COLUMNS=array.shape[2], SILU=self.settings.is_silu,
-            HAS_LENGTHS=level.lengths is not None, ROWS=BETWEEN_ROWS, TILE=BETWEEN_COLUMNS,
-            num_warps=4,
+            HAS_LENGTHS=level.lengths is not None, ROUND=self.settings.is_rounded,
+            ROWS=BETWEEN_ROWS, TILE=BETWEEN_COLUMNS, num_warps=4,
         )  # fmt: skip
 
 
