@@ -1,6 +1,5 @@
 """Reductions and the operator alone through the kernels, and back; see `ldru.kernels.fused`."""
 
-import torch
 import triton
 from torch import Tensor
 
@@ -65,27 +64,17 @@ def backward(
 
 def combine(pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool) -> Tensor:
     """The operator alone: [M, rows, 2, d] -> [M, rows, d]."""
-    pairs, flat = pairs.contiguous(), flat.contiguous()
     settings = Settings(is_silu, is_tf32, is_bounded=False)
-    return wide.Forward(pairs, flat, settings).combine(_level(pairs))
+    return wide.Combination(pairs.contiguous(), flat.contiguous(), settings).forward()
 
 
 def combine_backward(
     gradient: Tensor, pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool
 ) -> tuple[Tensor, Tensor]:
     """Gradients of the pairs, and of the weights: those of the block are zero."""
-    pairs, flat, gradient = pairs.contiguous(), flat.contiguous(), gradient.contiguous()
     settings = Settings(is_silu, is_tf32, is_bounded=False)
-    kernels = wide.Backward(pairs, flat, settings, gradient, has_block=False)
-    dx = torch.empty_like(pairs)
-    kernels.level(_level(pairs), gradient, dx)
-    kernels.operands.flush()
-    return dx, _sum_slots(kernels.operands.partial)
-
-
-def _level(pairs: Tensor) -> Level:
-    """Pairs as the only level of words of two symbols."""
-    return Level(pairs, lengths=None, drop=None, number=0)
+    combination = wide.Combination(pairs.contiguous(), flat.contiguous(), settings)
+    return combination.backward(gradient.contiguous())
 
 
 def _levels(

@@ -25,7 +25,6 @@ from ldru.kernels.elements import (
     LEFT,
     NORM_WEIGHT,
     OUT,
-    OUT_BIAS,
     RIGHT,
     RIGHT_BIAS,
     UP,
@@ -108,21 +107,20 @@ def peak_kernel(value_ptr, peak_ptr, size, peak_stride, BLOCK: tl.constexpr):
 @triton.jit(do_not_specialize=["add", "used"])
 def weight_gradient_kernel(
     operands_ptr, unscale_ptr, partial_ptr, used, operands_stride, unscale_stride, add,
-    DIM: tl.constexpr, COLUMNS: tl.constexpr, HAS_BLOCK: tl.constexpr, PRECISION: tl.constexpr,
-    TILE: tl.constexpr, ROWS: tl.constexpr,
+    DIM: tl.constexpr, COLUMNS: tl.constexpr, PRECISION: tl.constexpr, TILE: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     """All parameter gradients of the first `used` rows of operands [M, capacity, columns].
 
-    They are stored in partial [M, slots, total], or added to it if `add` is not 0; without
-    HAS_BLOCK those of the operator only. Grid (tiles, slots, M), tiles as `num_tiles` counts them:
-    a TILE x TILE tile of a matrix, or TILE numbers of the vectors, which are plain sums. A slot is
-    a range of rows: each number of `partial` is written by one program, in a fixed order.
+    They are stored in partial [M, slots, total], or added to it if `add` is not 0. Grid (tiles,
+    slots, M), tiles as `num_tiles` counts them: a TILE x TILE tile of a matrix, or TILE numbers of
+    the vectors, which are plain sums. A slot is a range of rows: each number of `partial` is
+    written by one program, in a fixed order.
     """
     AREA: tl.constexpr = DIM * DIM
     ONE: tl.constexpr = (DIM + TILE - 1) // TILE
     TWO: tl.constexpr = (2 * DIM + TILE - 1) // TILE
     FOUR: tl.constexpr = (4 * DIM + TILE - 1) // TILE
-    SUMS: tl.constexpr = 18 if HAS_BLOCK else OUT_BIAS + 1
     tile = tl.program_id(0)
     slot = tl.program_id(1)
     slots = tl.num_programs(1)
@@ -154,13 +152,12 @@ def weight_gradient_kernel(
     if tile >= after:
         tiles, matrix, gradient, value, outputs, inputs = after, OUT, DH, MIXED, 1, 1
     after += ONE * ONE
-    if HAS_BLOCK:
-        if tile >= after:
-            tiles, matrix, gradient, value, outputs, inputs = after, UP, DPU, H, 4, 1
-        after += FOUR * ONE
-        if tile >= after:
-            tiles, matrix, gradient, value, outputs, inputs = after, DOWN, DF, ZU, 1, 4
-        after += ONE * FOUR
+    if tile >= after:
+        tiles, matrix, gradient, value, outputs, inputs = after, UP, DPU, H, 4, 1
+    after += FOUR * ONE
+    if tile >= after:
+        tiles, matrix, gradient, value, outputs, inputs = after, DOWN, DF, ZU, 1, 4
+    after += ONE * FOUR
 
     if tile < after:
         MASKED: tl.constexpr = DIM % TILE != 0
@@ -190,7 +187,7 @@ def weight_gradient_kernel(
         tl.store(target, total, mask=inside)
     else:
         number = (tile - after) * TILE + index
-        there = number < SUMS * DIM
+        there = number < 18 * DIM
         column = GRADIENTS * DIM + tl.where(number < RIGHT_BIAS * DIM, number, number - DIM)
         term_place = operands_ptr + column[None, :] + step[:, None] * COLUMNS
         terms = tl.zeros((ROWS, TILE), dtype=tl.float32)
@@ -208,13 +205,10 @@ def weight_gradient_kernel(
         tl.store(sum_place, sums, mask=there)
 
 
-def num_tiles(dim: int, tile: int, *, has_block: bool) -> int:
+def num_tiles(dim: int, tile: int) -> int:
     """How many tiles `weight_gradient_kernel` has per slot and member."""
     one, two, four = (triton.cdiv(k * dim, tile) for k in (1, 2, 4))
-    operator = two * two + 2 * four * two + 3 * one * one
-    if not has_block:
-        return operator + triton.cdiv((OUT_BIAS.value + 1) * dim, tile)
-    return operator + 2 * four * one + triton.cdiv(18 * dim, tile)
+    return two * two + 2 * four * two + 3 * one * one + 2 * four * one + triton.cdiv(18 * dim, tile)
 
 
 def as_operands(weights: Tensor, settings: Settings) -> Tensor:
@@ -261,18 +255,17 @@ class Operands:
     """
 
     def __init__(
-        self, flat: Tensor, settings: Settings, *, dim: int, capacity: int, columns: int,
-        has_block: bool = True,
-    ) -> None:  # fmt: skip
+        self, flat: Tensor, settings: Settings, *, dim: int, capacity: int, columns: int
+    ) -> None:
         members = len(flat)
-        self.settings, self.dim, self.has_block = settings, dim, has_block
+        self.settings, self.dim = settings, dim
         self.used = self.flushes = 0
         self.array = flat.new_empty(members, capacity, columns * dim, dtype=operand_type(settings))
         self.unscale = flat.new_empty(members, capacity // BLOCK_ROWS.value)
         self.tile = min(WEIGHT_TILE, triton.next_power_of_2(2 * dim))
-        self.tiles = num_tiles(dim, self.tile, has_block=has_block)
-        shape = members, slot_count(members, self.tiles), num_parameters(dim)
-        self.partial = flat.new_empty(shape) if has_block else flat.new_zeros(shape)
+        self.tiles = num_tiles(dim, self.tile)
+        slots = slot_count(members, self.tiles)
+        self.partial = flat.new_empty(members, slots, num_parameters(dim))
 
     def room_for(self, rows: int) -> Iterator[Piece]:
         """Where the rows of a level go; each piece is filled before the next is asked for."""
@@ -293,8 +286,8 @@ class Operands:
         weight_gradient_kernel[(self.tiles, slots, members)](
             self.array, self.unscale, self.partial, self.used, self.array.stride(0),
             self.unscale.stride(0), int(self.flushes > 0),
-            DIM=self.dim, COLUMNS=self.array.shape[2], HAS_BLOCK=self.has_block,
-            PRECISION=self.settings.precision, TILE=self.tile,
+            DIM=self.dim, COLUMNS=self.array.shape[2], PRECISION=self.settings.precision,
+            TILE=self.tile,
             ROWS=WEIGHT.rows, num_warps=WEIGHT.warps, num_stages=WEIGHT.stages,
         )  # fmt: skip
         self.used = 0

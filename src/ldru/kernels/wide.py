@@ -23,6 +23,7 @@ from ldru.kernels.elements import (
     NORM_BIAS,
     NORM_WEIGHT,
     OUT_BIAS,
+    RIGHT_BIAS,
     UP_BIAS,
     VECTORS,
     activate,
@@ -87,6 +88,16 @@ GATE_GRADIENT = tl.constexpr(8)  # TARGET = t * inputs, t *= more
 INPUT_GRADIENT = tl.constexpr(9)  # t + more, to dx
 WITH_BIAS = (ACTIVATE, SHIFT, GATE, STATE, SLOPE)
 
+# The operands whose products are the gradients of the operator's matrices.
+FACTORS = {
+    "expand": (DP1, PAIR),
+    "hidden": (DP2, Z1),
+    "gates": (DGATE, Z2),
+    "left": (DMIXED, GATED),
+    "right": (DMIXED, GATED + 1),
+    "out": (DH, MIXED),
+}
+
 
 @triton.jit(do_not_specialize=["begin", "end", "nodes", "level", "offset"])
 def between_kernel(
@@ -102,8 +113,8 @@ def between_kernel(
     """One of the stages above for rows begin to end of a level; t and more [M, filled, WIDTH d].
 
     TARGET is a column of the operands [M, capacity, COLUMNS] and BIAS the first of BIASES vectors,
-    in units of d. Without HAS_BLOCK the gradient of the state is dy itself. Grid (row
-    tiles, column tiles, M).
+    in units of d. Without HAS_BLOCK the operator stands alone: dy is the gradient of the state, and
+    gradients are not scaled. Grid (row tiles, column tiles, M).
     """
     member = tl.program_id(2).to(tl.int64)
     tile = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -152,17 +163,19 @@ def between_kernel(
     if STAGE == STATE_GRADIENT or STAGE == INPUT_GRADIENT:
         peaks_ptr += member * peaks_stride + level
         dx_place = dx_ptr + member * dx_stride + inputs + column[None, :]
-        up_scale, down_scale = gradient_scale(peaks_ptr + 1)
+        down_scale = 1.0
+        if HAS_BLOCK:
+            _, down_scale = gradient_scale(peaks_ptr + 1)
         dx_mask = both
         if STAGE == STATE_GRADIENT:
-            first = offset + tl.program_id(0) * ROWS
-            tl.store(unscale_ptr + member * unscale_stride + first // BLOCK_ROWS, down_scale)
             dy_place = dy_ptr + member * dy_stride + ((begin + tile) * DIM)[:, None]
             dy_place += column[None, :]
             if HAS_BLOCK:
+                first = offset + tl.program_id(0) * ROWS
+                tl.store(unscale_ptr + member * unscale_stride + first // BLOCK_ROWS, down_scale)
                 t += tl.load(more_place, mask=inside, other=0.0)
             else:
-                t = tl.load(dy_place, mask=computed[:, None] & inside, other=0.0) * up_scale
+                t = tl.load(dy_place, mask=computed[:, None] & inside, other=0.0)
             dx = tl.where(computed[:, None], t * down_scale, 0.0)
             if HAS_LENGTHS:
                 dx += tl.load(dy_place, mask=finished[:, None] & inside, other=0.0)
@@ -174,8 +187,9 @@ def between_kernel(
         else:
             dx = (t + tl.load(more_place, mask=inside, other=0.0)) * down_scale
         tl.store(dx_place, dx, mask=dx_mask)
-        largest = tl.max(tl.max(tl.where(dx_mask, tl.abs(dx), 0.0), axis=1), axis=0)
-        tl.atomic_max(peaks_ptr, largest.to(tl.int32, bitcast=True), sem="relaxed")
+        if HAS_BLOCK:
+            largest = tl.max(tl.max(tl.where(dx_mask, tl.abs(dx), 0.0), axis=1), axis=0)
+            tl.atomic_max(peaks_ptr, largest.to(tl.int32, bitcast=True), sem="relaxed")
     if STAGE != INPUT_GRADIENT:
         tl.store(operands + TARGET * DIM, to_operand(t, kind, ROUND), mask=inside)
 
@@ -351,18 +365,36 @@ class Rows:
         return self._product_back("up", DPU)
 
     def operator_back(
-        self, t: Tensor, more: Tensor | None, gates: Tensor,
-        dy: Tensor, dx: Tensor, unscale: Tensor, peaks: Tensor,
+        self, t: Tensor, more: Tensor | None, gates: Tensor, dy: Tensor, dx: Tensor,
+        unscale: Tensor | None = None, peaks: Tensor | None = None,
     ) -> None:  # fmt: skip
         """Fills dx. The gradient of the state is t + more; dy, where no block stands before."""
-        back = partial(self._between, dy=dy, dx=dx, unscale=unscale, peaks=peaks)
-        back(STATE_GRADIENT, t, more=more, target=DH, has_block=more is not None)
+        back = partial(
+            self._between, dy=dy, dx=dx, unscale=unscale, peaks=peaks, has_block=more is not None
+        )
+        back(STATE_GRADIENT, t, more=more, target=DH)
         self._between(CAST, self._product_back("out", DH), target=DMIXED)
         gated = self._product_back("sides", DMIXED)
         self._between(GATE_GRADIENT, gated, more=gates, target=DGATE)
         self._slope("hidden", self._product_back("gates", DGATE), DP2, HIDDEN_BIAS)
         self._slope("expand", self._product_back("hidden", DP2), DP1, EXPAND_BIAS)
         back(INPUT_GRADIENT, self._product_back("expand", DP1), more=gated)
+
+    def add_gradients(self, gradient: Tensor) -> None:
+        """Add what the rows contribute to the gradients of the operator's weights.
+
+        gradient: of the flat parameters [M, parameters].
+        """
+        dim, matrices = self.dim, matrices_of(gradient, dim=self.dim)
+        for name, (outer, inner) in FACTORS.items():
+            outputs, inputs = matrices[name].shape[1:]
+            left = self._operand(outer, outputs).transpose(1, 2)
+            matrices[name].baddbmm_(left, self._operand(inner, inputs))
+        # In the order of the biases, but that V_l and V_r share one.
+        sums = self._operand(GRADIENTS, (DPU.value - GRADIENTS.value) * dim).sum(dim=1)
+        vectors, right = gradient[:, MATRICES * dim**2 :], RIGHT_BIAS.value * dim
+        vectors[:, :right] += sums[:, :right]
+        vectors[:, right : right + 2 * dim] += sums[:, right - dim :]
 
     def _hidden(self, name: str, source: int, target: int, bias: int) -> None:
         """A layer with an activation, from one operand to another."""
@@ -435,30 +467,16 @@ class Forward:
 
     def level(self, level: Level, y: Tensor) -> None:
         """One level, product by product: fills y [M, B, ceil(n / 2), d]."""
-        for rows in self._pieces(level):
+        for piece in pieces(level.rows, self.array.shape[1]):
+            rows = Rows(level, piece, self.weights, self.array, self.settings)
             state, _ = rows.operator()
             rows.norm(rows.block(), state, y)
-
-    def combine(self, level: Level) -> Tensor:
-        """The operator alone on the pairs that a level begins with: -> [M, rows, d]."""
-        states = []
-        for rows in self._pieces(level):
-            state, _ = rows.operator()
-            states.append(state[:, : rows.piece.end - rows.piece.begin])
-        return torch.cat(states, dim=1)
-
-    def _pieces(self, level: Level) -> Iterator[Rows]:
-        for piece in pieces(level.rows, self.array.shape[1]):
-            yield Rows(level, piece, self.weights, self.array, self.settings)
 
 
 class Backward:
     """Goes back through levels, and collects what the weight gradients are made of."""
 
-    def __init__(
-        self, x: Tensor, flat: Tensor, settings: Settings, gradient: Tensor, *,
-        has_block: bool = True,
-    ) -> None:  # fmt: skip
+    def __init__(self, x: Tensor, flat: Tensor, settings: Settings, gradient: Tensor) -> None:
         members, batch, nodes, dim = x.shape
         self.settings, self.weights = settings, Weights(flat, settings, dim=dim)
         rows, levels = 0, 0
@@ -466,9 +484,7 @@ class Backward:
             nodes, levels = (nodes + 1) // 2, levels + 1
             rows += in_blocks(batch * nodes)
         capacity = _capacity(members, rows, NUM_COLUMNS * dim, settings)
-        self.operands = Operands(
-            flat, settings, dim=dim, capacity=capacity, columns=NUM_COLUMNS, has_block=has_block
-        )
+        self.operands = Operands(flat, settings, dim=dim, capacity=capacity, columns=NUM_COLUMNS)
         self.peaks = Peaks(gradient, levels=levels + 1)
 
     def level(self, level: Level, dy: Tensor, dx: Tensor) -> None:
@@ -477,15 +493,54 @@ class Backward:
         for piece in operands.room_for(level.rows):
             rows = Rows(level, piece, self.weights, operands.array, self.settings)
             state, gates = rows.operator()
-            more = None
-            if operands.has_block:
-                more = rows.norm_back(rows.block(), state, dy, peaks)
-                state = rows.block_back()
-            rows.operator_back(state, more, gates, dy, dx, operands.unscale, peaks)
+            norm_gradient = rows.norm_back(rows.block(), state, dy, peaks)
+            block_gradient = rows.block_back()
+            rows.operator_back(
+                block_gradient, norm_gradient, gates, dy, dx, operands.unscale, peaks
+            )
 
     def changed(self, level: Level, dx: Tensor) -> None:
         """Take note that something was added to what `level` left in dx."""
         self.peaks.find(level.number, dx)
+
+
+class Combination:
+    """The operator alone on pairs [M, rows, 2, d], and back.
+
+    No norm holds its results down, so its settings must not be bounded.
+    """
+
+    def __init__(self, pairs: Tensor, flat: Tensor, settings: Settings) -> None:
+        self.level = Level(pairs, lengths=None, drop=None, number=0)
+        self.settings, self.flat = settings, flat
+        self.weights = Weights(flat, settings, dim=pairs.shape[-1])
+
+    def forward(self) -> Tensor:
+        """[M, rows, d]."""
+        states = []
+        for rows in self._pieces(columns=H.value + 1):
+            state, _ = rows.operator()
+            states.append(state[:, : rows.piece.end - rows.piece.begin])
+        return torch.cat(states, dim=1)
+
+    def backward(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradients of the pairs and of the weights, zero for those of the block."""
+        dx, dflat = torch.empty_like(self.level.x), torch.zeros_like(self.flat)
+        for rows in self._pieces(columns=DPU.value):
+            state, gates = rows.operator()
+            rows.operator_back(state, None, gates, gradient, dx)
+            rows.add_gradients(dflat)
+        return dx, dflat
+
+    def _pieces(self, *, columns: int) -> Iterator[Rows]:
+        """The rows, piece by piece, with room for so many columns of operands."""
+        members, count, _, dim = self.level.x.shape
+        capacity = _capacity(members, count, columns * dim, self.settings)
+        array = self.flat.new_empty(
+            members, capacity, columns * dim, dtype=operand_type(self.settings)
+        )
+        for piece in pieces(count, capacity):
+            yield Rows(self.level, piece, self.weights, array, self.settings)
 
 
 def _capacity(members: int, rows: int, columns: int, settings: Settings) -> int:
