@@ -69,20 +69,21 @@ def test_errors_are_those_of_the_precision(dim, precision):
         assert worst <= 1.5
 
 
-def member(seed, task="parity_check", **changes):
+def member(seed, task="parity_check", dim=32, **changes):
     settings = TrainSpec(**{"steps": 1000, "batch_size": 64, "learning_rate": 1e-3} | changes)
-    spec = ldru.LDRUSpec(dim=32, dropout=0.1)
+    spec = ldru.LDRUSpec(dim=dim, dropout=0.1)
     return Member(
         name=f"{task}-{seed}", task=ldru.task(task), build=spec.build, seed=seed, settings=settings
     )
 
 
-def members():
-    return [member(0), member(1, "modular_arithmetic"), member(2, "dyck_3"), member(3, "tomita_5")]
+def members(**settings):
+    tasks = ("parity_check", "modular_arithmetic", "dyck_3", "tomita_5")
+    return [member(seed, task, **settings) for seed, task in enumerate(tasks)]
 
 
-def weights_after(steps, *, is_captured):
-    fleet = Fleet(members(), device=CUDA)
+def weights_after(steps, *, is_captured, **settings):
+    fleet = Fleet(members(**settings), device=CUDA)
     step = CapturedSteps(fleet).step if is_captured else fleet.step
     for length in training_lengths(0, steps, max_length=12):
         step(length)
@@ -90,10 +91,11 @@ def weights_after(steps, *, is_captured):
     return fleet.parameters.matrix.clone()
 
 
-def test_two_runs_give_the_same_bits_captured_or_not():
-    captured = weights_after(30, is_captured=True)
-    assert torch.equal(captured, weights_after(30, is_captured=True))
-    assert torch.equal(captured, weights_after(30, is_captured=False))
+@pytest.mark.parametrize("settings", [{}, {"dim": 256, "associativity": 1.0}])
+def test_two_runs_give_the_same_bits_captured_or_not(settings):
+    captured = weights_after(30, is_captured=True, **settings)
+    assert torch.equal(captured, weights_after(30, is_captured=True, **settings))
+    assert torch.equal(captured, weights_after(30, is_captured=False, **settings))
 
 
 @pytest.mark.parametrize("name", ldru.MODELS)

@@ -22,6 +22,8 @@ def why_not(x: Tensor, *, activation: str) -> str | None:
     """Why the kernels cannot run a call; None when they can."""
     if reason := support.why_not(x.device, x.dtype):
         return reason
+    if x.shape[0] == 0:
+        return "there are no words"
     if torch.is_autocast_enabled(x.device.type):
         return "autocast is on"
     if x.shape[-1] % DIM_STEP or x.shape[-1] > MAX_DIM:
@@ -58,7 +60,7 @@ class Kernels:
         return [x, *split_levels(nodes, batch=x.shape[0], length=x.shape[1]), root[:, None]]
 
     def combine(self, left: Tensor, right: Tensor) -> Tensor:
-        """The operator alone: [..., dim], [..., dim] -> [..., dim]."""
+        """The operator alone: [..., rows, dim], [..., rows, dim] -> [..., rows, dim]."""
         pairs = torch.stack([left, right], dim=-2).flatten(end_dim=-3)
         joined = fused_combine(pairs[None], self.flat, self.is_silu, self.is_tf32)
         return joined.squeeze(0).unflatten(0, left.shape[:-1])

@@ -1,7 +1,7 @@
 """How the kernels see the weights of an MLP-LDRU: one vector per model, matrices first.
 
-All matrices (31 d^2 numbers), then all vectors (18 d), so that a rounded or transposed copy of the
-matrices is one range. A matrix keeps the layout of `nn.Linear`, [outputs, inputs].
+All matrices (31 d^2 numbers), then all vectors (18 d), so that a rounded copy of the matrices is
+one range. A matrix keeps the layout of `nn.Linear`, [outputs, inputs].
 """
 
 import torch

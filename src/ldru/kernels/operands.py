@@ -60,7 +60,8 @@ NORM_REST = tl.constexpr(33)  # what rounding takes off them: they are summed as
 NUM_COLUMNS = 35
 
 
-# TF32 has 13 bits less than float32: add half of the last one left, cut the rest off.
+# TF32 has 13 bits less than float32: add half of the last one left, cut the rest off. Not of a NaN:
+# a GPU's has all bits set, and would become zero.
 HALF_STEP = tl.constexpr(0x1000)
 KEPT_BITS = tl.constexpr(-0x2000)
 
@@ -70,7 +71,8 @@ def to_operand(value, KIND: tl.constexpr, ROUND: tl.constexpr):
     """A value as products read it, in the array's type; ROUND: float32, rounded to TF32."""
     if ROUND:
         bits = value.to(tl.int32, bitcast=True)
-        return ((bits + HALF_STEP) & KEPT_BITS).to(tl.float32, bitcast=True)
+        rounded = ((bits + HALF_STEP) & KEPT_BITS).to(tl.float32, bitcast=True)
+        return tl.where(value == value, rounded, value)
     else:
         return value.to(KIND)
 
@@ -217,7 +219,8 @@ def as_operands(weights: Tensor, settings: Settings) -> Tensor:
         return weights.half()
     if settings.is_rounded:
         bits = weights.contiguous().view(torch.int32)
-        return ((bits + HALF_STEP.value) & KEPT_BITS.value).view(torch.float32)
+        rounded = ((bits + HALF_STEP.value) & KEPT_BITS.value).view(torch.float32)
+        return torch.where(weights.isnan(), weights, rounded)
     return weights
 
 
@@ -308,6 +311,7 @@ class Peaks:
     def find(self, number: int, gradient: Tensor) -> None:
         """Look at all of the gradient that comes to a level: contiguous [M, ...]."""
         bits, size, block = self.bits[:, number:], gradient[0].numel(), 4096
+        bits[:, 0] = 0
         peak_kernel[(triton.cdiv(size, block), len(gradient))](
             gradient, bits, size, bits.stride(0), BLOCK=block, num_warps=8
         )

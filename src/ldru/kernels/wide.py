@@ -1,9 +1,9 @@
 """Levels of wide models, d up to 256, and the operator alone: products by the vendor's library.
 
 At such widths one product of all rows of a level fills the processors by itself, and PyTorch's
-batched product, of float16 operands in TF32 mode, is hard to beat. Between two products stands one
-launch of `between_kernel`: it adds the bias to what the first gave, in float32, and leaves the
-operand of the second in the array of operands (see `operands`), where the weight gradients find it.
+batched product is hard to beat. Between two products stands one launch of `between_kernel`: it adds
+the bias to what the first gave, in float32, and leaves the operand of the second in the array of
+operands (see `operands`), where the weight gradients find it.
 """
 
 from collections.abc import Iterator
@@ -127,7 +127,7 @@ def between_kernel(
     word, parent, computed, paired, finished = row_state(
         begin + tile, end, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
     )
-    inputs = ((word * nodes + 2 * parent) * DIM)[:, None]
+    inputs = ((word.to(tl.int64) * nodes + 2 * parent) * DIM)[:, None]
     both = paired[:, None] & inside
     t_place = t_ptr + member * t_stride + (tile * (WIDTH * DIM))[:, None] + column[None, :]
     more_place = more_ptr + member * t_stride + (tile * (WIDTH * DIM))[:, None] + column[None, :]
@@ -136,8 +136,12 @@ def between_kernel(
     vectors = vectors_ptr + member * vectors_stride
     for extra in tl.static_range(BIASES):
         bias += load_vector(vectors + (BIAS + extra * WIDTH) * DIM, column, WIDTH * DIM)
+    dy_place = dy_ptr + member * dy_stride + ((begin + tile).to(tl.int64) * DIM)[:, None]
+    dy_place += column[None, :]
     if STAGE == JOIN:
         t = load_pair(x_ptr + inputs, computed, paired, column, WIDTH * DIM, DIM)
+    elif STAGE == STATE_GRADIENT and not HAS_BLOCK:
+        t = tl.load(dy_place, mask=computed[:, None] & inside, other=0.0)
     else:
         t = tl.load(t_place, mask=inside, other=0.0)
 
@@ -168,14 +172,10 @@ def between_kernel(
             _, down_scale = gradient_scale(peaks_ptr + 1)
         dx_mask = both
         if STAGE == STATE_GRADIENT:
-            dy_place = dy_ptr + member * dy_stride + ((begin + tile) * DIM)[:, None]
-            dy_place += column[None, :]
             if HAS_BLOCK:
                 first = offset + tl.program_id(0) * ROWS
                 tl.store(unscale_ptr + member * unscale_stride + first // BLOCK_ROWS, down_scale)
                 t += tl.load(more_place, mask=inside, other=0.0)
-            else:
-                t = tl.load(dy_place, mask=computed[:, None] & inside, other=0.0)
             dx = tl.where(computed[:, None], t * down_scale, 0.0)
             if HAS_LENGTHS:
                 dx += tl.load(dy_place, mask=finished[:, None] & inside, other=0.0)
@@ -226,10 +226,11 @@ def norm_forward_kernel(
             level, word, parent, computed, channel, DIM,
         )  # fmt: skip
     if HAS_LENGTHS:
-        place = x_ptr + member * x_stride + ((word * nodes + 2 * parent) * DIM)[:, None]
+        place = x_ptr + member * x_stride
+        place += ((word.to(tl.int64) * nodes + 2 * parent) * DIM)[:, None]
         whole = tl.load(place + channel[None, :], mask=finished[:, None] & inside, other=0.0)
         y = tl.where(finished[:, None], whole, y)
-    place = y_ptr + member * y_stride + (row * DIM)[:, None] + channel[None, :]
+    place = y_ptr + member * y_stride + (row.to(tl.int64) * DIM)[:, None] + channel[None, :]
     tl.store(place, y, mask=(computed | finished)[:, None] & inside)
 
 
@@ -256,7 +257,7 @@ def norm_backward_kernel(
     inside = (channel < DIM)[None, :]
     vectors = vectors_ptr + member * vectors_stride
     up_scale, _ = gradient_scale(peaks_ptr + member * peaks_stride + level + 1)
-    place = dy_ptr + member * dy_stride + (row * DIM)[:, None] + channel[None, :]
+    place = dy_ptr + member * dy_stride + (row.to(tl.int64) * DIM)[:, None] + channel[None, :]
     dnorm = tl.load(place, mask=computed[:, None] & inside, other=0.0) * up_scale
     if DROPOUT:
         dnorm *= dropout_factor(
@@ -306,7 +307,7 @@ class Weights:
 class Rows:
     """Some rows of a level on their way through the products, forward and back.
 
-    before: what the products before each activation gave, by name of the layer.
+    before: what the products before each activation gave, by name of the layer, for the way back.
     """
 
     def __init__(
@@ -315,10 +316,11 @@ class Rows:
         self.level, self.piece, self.weights = level, piece, weights
         self.array, self.settings = array, settings
         self.dim = level.x.shape[-1]
+        self.returns = array.shape[2] > GRADIENTS.value * self.dim
         self.before: dict[str, Tensor] = {}
 
-    def operator(self) -> tuple[Tensor, Tensor]:
-        """What the operator makes of the inputs [M, filled, d], and its gates [M, filled, 2 d]."""
+    def mix(self) -> Tensor:
+        """The operator up to its last layer: its gates [M, filled, 2 d]."""
         self._between(JOIN, None, width=2, target=PAIR)
         self._hidden("expand", PAIR, Z1, EXPAND_BIAS)
         self._hidden("hidden", Z1, Z2, HIDDEN_BIAS)
@@ -326,9 +328,13 @@ class Rows:
         self._between(GATE, gates, target=GATED, bias=GATES_BIAS)
         mixed = self._product("sides", GATED)
         self._between(SHIFT, mixed, target=MIXED, bias=LEFT_BIAS, biases=2)
+        return gates
+
+    def state(self) -> Tensor:
+        """What the operator makes of the inputs [M, filled, d], after `mix`."""
         state = self._product("out", MIXED)
         self._between(STATE, state, target=H, bias=OUT_BIAS)
-        return state, gates
+        return state
 
     def block(self) -> Tensor:
         """What the residual block adds to the state, but for a bias: [M, filled, d]."""
@@ -365,14 +371,20 @@ class Rows:
         return self._product_back("up", DPU)
 
     def operator_back(
-        self, t: Tensor, more: Tensor | None, gates: Tensor, dy: Tensor, dx: Tensor,
+        self, gates: Tensor, dy: Tensor, dx: Tensor, *,
+        through_block: Tensor | None = None, past_block: Tensor | None = None,
         unscale: Tensor | None = None, peaks: Tensor | None = None,
     ) -> None:  # fmt: skip
-        """Fills dx. The gradient of the state is t + more; dy, where no block stands before."""
+        """Fills dx. The gradient of the state is what comes through and past the block, else dy."""
         back = partial(
-            self._between, dy=dy, dx=dx, unscale=unscale, peaks=peaks, has_block=more is not None
+            self._between,
+            dy=dy,
+            dx=dx,
+            unscale=unscale,
+            peaks=peaks,
+            has_block=through_block is not None,
         )
-        back(STATE_GRADIENT, t, more=more, target=DH)
+        back(STATE_GRADIENT, through_block, more=past_block, target=DH, width=1)
         self._between(CAST, self._product_back("out", DH), target=DMIXED)
         gated = self._product_back("sides", DMIXED)
         self._between(GATE_GRADIENT, gated, more=gates, target=DGATE)
@@ -398,8 +410,10 @@ class Rows:
 
     def _hidden(self, name: str, source: int, target: int, bias: int) -> None:
         """A layer with an activation, from one operand to another."""
-        self.before[name] = self._product(name, source)
-        self._between(ACTIVATE, self.before[name], target=target, bias=bias)
+        t = self._product(name, source)
+        if self.returns:
+            self.before[name] = t
+        self._between(ACTIVATE, t, target=target, bias=bias)
 
     def _slope(self, name: str, t: Tensor, target: int, bias: int) -> None:
         """Back through that activation."""
@@ -447,12 +461,13 @@ class Rows:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """Batched a @ b, summed and returned in float32."""
-    if a.dtype == torch.float32:
-        return torch.bmm(a, b)
-    if not a.is_cuda:  # the interpreter's; PyTorch sums so on GPUs alone
-        return torch.bmm(a.float(), b.float())
-    return torch.bmm(a, b, out_dtype=torch.float32)
+    """Batched a @ b, summed and returned in float32, also where a backward pass meets autocast."""
+    with torch.autocast(a.device.type, enabled=False):
+        if a.dtype == torch.float32:
+            return torch.bmm(a, b)
+        if not a.is_cuda:  # the interpreter's; PyTorch sums so on GPUs alone
+            return torch.bmm(a.float(), b.float())
+        return torch.bmm(a, b, out_dtype=torch.float32)
 
 
 class Forward:
@@ -469,7 +484,8 @@ class Forward:
         """One level, product by product: fills y [M, B, ceil(n / 2), d]."""
         for piece in pieces(level.rows, self.array.shape[1]):
             rows = Rows(level, piece, self.weights, self.array, self.settings)
-            state, _ = rows.operator()
+            rows.mix()
+            state = rows.state()
             rows.norm(rows.block(), state, y)
 
 
@@ -492,11 +508,18 @@ class Backward:
         operands, peaks = self.operands, self.peaks.bits
         for piece in operands.room_for(level.rows):
             rows = Rows(level, piece, self.weights, operands.array, self.settings)
-            state, gates = rows.operator()
-            norm_gradient = rows.norm_back(rows.block(), state, dy, peaks)
-            block_gradient = rows.block_back()
+            gates = rows.mix()
+            state = rows.state()
+            past = rows.norm_back(rows.block(), state, dy, peaks)
+            through = rows.block_back()
             rows.operator_back(
-                block_gradient, norm_gradient, gates, dy, dx, operands.unscale, peaks
+                gates,
+                dy,
+                dx,
+                through_block=through,
+                past_block=past,
+                unscale=operands.unscale,
+                peaks=peaks,
             )
 
     def changed(self, level: Level, dx: Tensor) -> None:
@@ -519,16 +542,15 @@ class Combination:
         """[M, rows, d]."""
         states = []
         for rows in self._pieces(columns=H.value + 1):
-            state, _ = rows.operator()
-            states.append(state[:, : rows.piece.end - rows.piece.begin])
+            rows.mix()
+            states.append(rows.state()[:, : rows.piece.end - rows.piece.begin])
         return torch.cat(states, dim=1)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Gradients of the pairs and of the weights, zero for those of the block."""
         dx, dflat = torch.empty_like(self.level.x), torch.zeros_like(self.flat)
         for rows in self._pieces(columns=DPU.value):
-            state, gates = rows.operator()
-            rows.operator_back(state, None, gates, gradient, dx)
+            rows.operator_back(rows.mix(), gradient, dx)
             rows.add_gradients(dflat)
         return dx, dflat
 

@@ -184,7 +184,7 @@ class Trainer:
         row, column = bad[0].tolist()
         raise RunError(
             f"the loss of {self.fleet.members[column].name} became {losses[row, column].item()} "
-            f"at step {self.step + row + 1}; {self._kept()}; try a smaller learning rate"
+            f"at step {self.step + row + 1}; {self._kept()}; {self._way_out()}"
         )
 
     def _check_weights(self, step: int) -> None:
@@ -193,8 +193,13 @@ class Trainer:
         if len(bad):
             raise RunError(
                 f"the weights of {self.fleet.members[int(bad[0])].name} are no longer finite "
-                f"after step {step}; {self._kept()}; try a smaller learning rate"
+                f"after step {step}; {self._kept()}; {self._way_out()}"
             )
+
+    def _way_out(self) -> str:
+        if self.fleet.device.type == "cuda" and self.fleet.settings.precision == "tf32":
+            return "try a smaller learning rate, or precision float32: tf32's kernels hold less"
+        return "try a smaller learning rate"
 
     def _kept(self) -> str:
         if self.checkpoint is None or not self.checkpoint.exists():

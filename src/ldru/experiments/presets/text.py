@@ -46,6 +46,7 @@ def _columns() -> dict[str, Column]:
     return {name: Column(model=default_model(task("sst2"), name)) for name in COMPARED}
 
 
+_WITH_LEAF_BLOCK = replace(LDRUSpec.text(), leaf_block=True)
 _ROWS, _SUBSET_ROWS = _rows(is_subset=False), _rows(is_subset=True)
 MAIN = Table(
     name="text",
@@ -64,7 +65,7 @@ SUBSETS = Table(
     "which are therefore not shown; columns are comparable with each other.",
     tasks=tuple(_SUBSET_ROWS),
     rows=_SUBSET_ROWS,
-    columns=_columns(),
+    columns={**_columns(), "leaf_block": Column(model=_WITH_LEAF_BLOCK)},
     seeds=SEEDS,
 )
 
@@ -74,7 +75,7 @@ LEAF_BLOCK = replace(
     caption="Texts, five seeds, with one more residual block on the leaves.",
     columns={
         "ldru": Column(model=LDRUSpec.text()),
-        "leaf_block": Column(model=replace(LDRUSpec.text(), leaf_block=True)),
+        "leaf_block": Column(model=_WITH_LEAF_BLOCK),
     },
     reported=reported.ldru_cells(MAIN.reported, "ldru", "leaf_block"),
 )
