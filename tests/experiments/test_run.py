@@ -171,8 +171,21 @@ def test_a_task_is_what_it_was_given_as_whatever_its_name(tmp_path):
     assert [p.label for p in again.predict(["0 1 2"])] == [p.label for p in run.predict(["0 1 2"])]
     with pytest.raises(ldru.LdruError, match="tokens as numbers"):
         run.predict(["a b"])
+    for text in ("3", "99999999999999999999999"):
+        with pytest.raises(ldru.LdruError, match=f"tokens go from 0 to 2, got {text}"):
+            run.predict([text])
+    with pytest.raises(ldru.LdruError, match=r"unknown task 'own'.*Run\.open\(folder, task="):
+        ldru.Run.open(run.folder)
     with pytest.raises(ldru.LdruError, match="needs a set 'validation'"):
         ldru.DataTask.of("own", {"train": words})
+    sets = {"train": words, "validation": words}
+    with pytest.raises(ldru.LdruError, match="3 classes need as many names, got a, b"):
+        ldru.DataTask.of("own", sets, labels=["a", "b"])
+    with pytest.raises(ldru.LdruError, match="'sst2' comes with ldru: rename yours"):
+        ldru.train(ldru.DataTask.of("sst2", sets), steps=1)
+    with pytest.raises(ldru.LdruError, match="other has no test sets"):
+        ldru.train(ldru.DataTask.of("other", sets), **{**arguments, "out": None})[0].evaluate()
+
     regular = ldru.train(ldru.task(regex="cola"), **arguments)[0]
     assert isinstance(ldru.Run.open(regular.folder).task, ldru.Task)
     for wrong in (lambda: run.predict("012"), lambda: run.evaluate("test")):
@@ -208,3 +221,21 @@ def test_a_gpu_by_number_is_made_current_and_plain_cuda_is_the_current_one(
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: chosen.append(device.index))
     assert find_device(name) == torch.device(name)
     assert chosen == made_current
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("record.json", "the record cannot be read"), ("settings.json", "no 'format' in them")],
+)
+def test_a_file_of_a_run_that_says_nothing_is_named(name, message, tmp_path):
+    run = ldru.train(
+        "parity_check", model=ldru.LDRUSpec(dim=4), steps=1, settings=SMALL, out=tmp_path
+    )[0]
+    (run.folder / name).write_text("{}")
+    with pytest.raises(ldru.LdruError, match=f"{name}': .*{message}"):
+        ldru.Run.open(run.folder)
+
+
+def test_a_misspelt_data_set_is_told_from_a_task():
+    with pytest.raises(ldru.LdruError, match=r"unknown task 'sts2' \(did you mean 'sst2'\?\)"):
+        ldru.task("sts2")

@@ -212,3 +212,30 @@ def test_a_store_is_all_that_training_needs(small_texts):
     assert done.returncode == 0, done.stderr
     assert "{'dev': " in done.stdout
     assert "ldru[text]" in done.stdout
+
+
+def test_a_run_is_asked_with_its_own_vocabulary_alone(small_texts, tmp_path, monkeypatch, capsys):
+    prepare("sst2", data=small_texts)
+    task = ldru.task("sst2")
+    model, settings = small(task)
+    run = ldru.train(task, model=model, steps=2, settings=settings, out=tmp_path / "runs")[0]
+    assert run.record.vocabulary == task.words("train").about["vocabulary"]
+    assert run.predict(["a film"])
+    other = tmp_path / "other.txt"
+    words = (small_texts / "bert_vocab" / "vocab.txt").read_text().splitlines()
+    words[2000], words[2001] = words[2001], words[2000]
+    other.write_text("\n".join(words) + "\n")
+
+    monkeypatch.setenv("LDRU_DATA", str(tmp_path / "elsewhere"))
+    code, _, error = call(
+        capsys, "predict", str(run.folder), "a film", "--vocabulary", str(other), "--device", "cpu"
+    )
+    assert code == 2
+    assert "trained with another vocabulary" in error
+    assert not (tmp_path / "elsewhere" / "text" / "vocab.txt").exists()
+
+    prepare("sst2", data=small_texts, vocabulary=other)
+    again = ldru.Run.open(run.folder)
+    for ask in (lambda: again.predict(["a film"]), lambda: again.evaluate(["dev"])):
+        with pytest.raises(ldru.LdruError, match="trained with another vocabulary"):
+            ask()

@@ -193,6 +193,14 @@ def test_what_is_no_number_stays_none():
     assert joined.isnan().all()
 
 
+def test_the_peak_of_a_gradient_follows_it_down():
+    from ldru.kernels.operands import Peaks
+
+    peaks = Peaks(torch.full((2, 5000), 2.0**20, device=DEVICE), levels=2)
+    peaks.find(1, torch.tensor([[1.0, -4.0], [0.5, 0.0]], device=DEVICE))
+    assert peaks.bits.view(torch.float32)[:, 1].tolist() == [4.0, 0.5]
+
+
 def test_a_batch_of_no_words_needs_no_kernels():
     model = encoder(16, "relu")
     model.backend = "auto"

@@ -69,6 +69,26 @@ def test_errors_are_those_of_the_precision(dim, precision):
         assert worst <= 1.5
 
 
+@pytest.mark.parametrize("dim", [64, 256])
+def test_errors_of_the_associativity_loss_are_those_of_tf32(dim):
+    torch.manual_seed(0)
+    model = ldru.LDRU(dim=dim, activation="silu", dropout=0.0).to(CUDA)
+    plain, exact = copy.deepcopy(model), copy.deepcopy(model).double()
+    model.backend, plain.backend, exact.backend = "fused", "batched", "batched"
+    x = torch.randn(64, 20, dim, device=CUDA)
+    lengths = torch.randint(3, 21, (64,), device=CUDA)
+
+    def operator_gradients(model, x):
+        _, lost = model(x, lengths, return_associativity=True)
+        return [lost.detach(), *torch.autograd.grad(lost.sum(), list(model.operator.parameters()))]
+
+    truth = operator_gradients(exact, x.double())
+    with products_in("tf32", device=CUDA):
+        ours = errors(operator_gradients(model, x), truth)
+        theirs = errors(operator_gradients(plain, x), truth)
+    assert sum(ours) <= 1.5 * sum(theirs)
+
+
 def member(seed, task="parity_check", dim=32, **changes):
     settings = TrainSpec(**{"steps": 1000, "batch_size": 64, "learning_rate": 1e-3} | changes)
     spec = ldru.LDRUSpec(dim=dim, dropout=0.1)

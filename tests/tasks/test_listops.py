@@ -237,6 +237,17 @@ def test_too_few_words_are_an_error():
         generator.lengths(2, 3)
 
 
+def test_lengths_that_no_list_has_are_an_error():
+    generator = Generator(Grammar(max_depth=2, max_arguments=3), longest=20)
+    for length in (3, 6, 15, 21):
+        with pytest.raises(LdruError, match=f"no list of {length} tokens"):
+            generator.draw(np.array([4, length]), np.random.PCG64(0))
+    with pytest.raises(LdruError, match="draws up to 20 tokens, got 40"):
+        generator.lengths(5, 40)
+    with pytest.raises(LdruError, match="at least 4 tokens, got longest=0"):
+        Generator(Grammar(max_depth=3, max_arguments=9), longest=0)
+
+
 def test_original_files_come_and_go(tmp_path):
     texts = ["[MAX 2 9 ]", "[SM [MIN 4 7 5 ] 8 ]", "7"]
     found = WordSet.of([encode(text) for text in texts], [9, 2, 7])
@@ -254,6 +265,9 @@ def test_original_files_come_and_go(tmp_path):
         read_tsv(path)
     path.write_text("9\t[MAX 2 9 ]\n9\t[MAX 2 9\n")
     with pytest.raises(LdruError, match=r"line 2: token 1, .* never closed"):
+        read_tsv(path)
+    path.write_text("")
+    with pytest.raises(LdruError, match=r"some\.tsv has no lines"):
         read_tsv(path)
     path.write_text("9 [MAX 2 9 ]\n")
     with pytest.raises(LdruError, match="line 1: expected a digit, a tab"):

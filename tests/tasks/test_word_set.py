@@ -49,6 +49,12 @@ def test_what_cannot_be_words_is_an_error(tmp_path):
         WordSet.of([[1]], [0, 1])
     with pytest.raises(LdruError, match="shortest of 0"):
         WordSet.of([[1], []], [0, 1])
+    with pytest.raises(LdruError, match="tokens as numbers, got 'abc'"):
+        WordSet.of(["abc", "d"], [0, 1])
+    with pytest.raises(LdruError, match=r"one beside the other, got <U1 \[2\]"):
+        WordSet.of([[1], [2]], ["a", "b"])
+    with pytest.raises(LdruError, match=r"one beside the other, got int64 \[2, 2\]"):
+        WordSet.of([[[1, 2]], [[2, 3]]], [0, 1])
     with pytest.raises(LdruError, match="count from 0, got -1"):
         WordSet.of([[-1]], [0])
     with pytest.raises(RunError, match="cannot read the words"):

@@ -16,6 +16,7 @@ import ldru
 from ldru.tensors import load_tensors
 from ldru.training.checkpoint import Checkpoint
 from ldru.training.fleet import Fleet, Member
+from ldru.training.interruption import Interruption
 from ldru.training.loop import train_fleet
 from ldru.training.sampling import training_lengths
 from tests.training.test_fleet import member
@@ -280,6 +281,49 @@ def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_pa
     fresh = ldru.train("parity_check", **{**arguments, "out": None})
     for name, tensor in fresh[0].model.state_dict().items():
         assert torch.equal(tensor, resumed[0].model.state_dict()[name])
+
+
+def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bits(
+    tmp_path, monkeypatch
+):
+    step = Fleet.step
+
+    def interrupted(fleet, length):
+        if int(fleet.step_number) == 66:
+            os.kill(os.getpid(), signal.SIGINT)  # before the step changes anything
+        return step(fleet, length)
+
+    monkeypatch.setattr(Fleet, "step", interrupted)
+    arguments = {"model": ldru.LDRUSpec(dim=4), "steps": 90, "settings": SMALL, "out": tmp_path}
+    with pytest.raises(KeyboardInterrupt):
+        ldru.train("parity_check", **arguments)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    monkeypatch.undo()
+    with pytest.raises(ldru.LdruError, match="stopped at step 67; go on with --resume"):
+        ldru.train("parity_check", **arguments)
+    resumed = ldru.train("parity_check", resume=True, **arguments)
+    fresh = ldru.train("parity_check", **{**arguments, "out": None})
+    assert [entry.step for entry in resumed[0].log] == [40, 80, 90]
+    assert [e.loss for e in resumed[0].log] == pytest.approx([e.loss for e in fresh[0].log])
+    for name, tensor in fresh[0].model.state_dict().items():
+        assert torch.equal(tensor, resumed[0].model.state_dict()[name])
+
+
+def test_a_second_ctrl_c_acts_at_once_and_other_handlers_are_left_alone(monkeypatch):
+    with Interruption() as interruption:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interruption.is_asked
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        with Interruption() as interruption:
+            os.kill(os.getpid(), signal.SIGINT)
+        assert seen == [signal.SIGINT]
+        assert not interruption.is_asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_fine_tuning_starts_from_a_run(tmp_path):

@@ -50,10 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except KeyboardInterrupt:
-        print(
-            "stopped; the same command goes on from the last checkpoint (`train` with --resume)",
-            file=sys.stderr,
-        )
+        ways_on = {
+            "train": "; the same command with --resume goes on from there",
+            "reproduce": "; the same command goes on from there",
+        }
+        print(f"stopped{ways_on.get(''.join(given[:1]), '')}", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,6 +13,7 @@ from ldru.errors import LdruError
 from ldru.experiments.predicting import predict_stream
 from ldru.tasks.text import TEXT_SETS
 from ldru.tasks.text.store import keep_vocabulary
+from ldru.tasks.text.wordpiece import WordPiece
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,13 @@ class Predict:
         if self.vocabulary is not None:
             if run.task.name not in TEXT_SETS:
                 raise LdruError(f"--vocabulary is for texts, {run.spec.name} has none")
-            keep_vocabulary(self.vocabulary)
+            wordpiece = WordPiece(self.vocabulary)
+            if run.record.vocabulary not in (None, wordpiece.checksum):
+                raise LdruError(
+                    f"{run.spec.name} was trained with another vocabulary than "
+                    f"{str(self.vocabulary)!r}"
+                )
+            keep_vocabulary(wordpiece)
         found = predict_stream(run, self.words or lines(self.file))
         if self.json:
             print(json.dumps([dataclasses.asdict(prediction) for prediction in found]))

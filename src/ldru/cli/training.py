@@ -21,7 +21,7 @@ from ldru.experiments.observers import ProgressBar, make_trackers
 from ldru.models import ModelSpec, model_name, model_spec
 from ldru.tasks import DataTask
 from ldru.tasks.find import data_task
-from ldru.tasks.text import prepare
+from ldru.tasks.text import TEXT_SETS, prepare
 from ldru.training.distributed import this_process
 from ldru.training.loop import CHECKPOINT_SECONDS
 from ldru.training.spec import TrainSpec
@@ -47,7 +47,7 @@ class Train:
         lengths: lengths to evaluate, e.g. 41:500; by default 1:500.
         words: test words per length, by default 512.
         device: cpu or cuda; by default a GPU where there is one.
-        checkpoint_seconds: how much work a sudden end may cost.
+        checkpoint_seconds: how much work a sudden end may cost; Ctrl-C costs none.
         track: tensorboard, wandb.
         json: print JSON.
     """
@@ -102,6 +102,10 @@ class Train:
                     "each by a command of its own"
                 )
         if self.data is not None:
+            for task in tasks:
+                if task.name not in TEXT_SETS:
+                    known = ", ".join(TEXT_SETS)
+                    raise LdruError(f"--data is for texts ({known}), {task.name} has none")
             for task in tasks:
                 prepare(task.name, data=self.data, vocabulary=self.vocabulary)
         is_first = this_process().is_first

@@ -34,6 +34,7 @@ class Record:
     evaluation: on the test words of seed 0; None until the run was evaluated.
     data: the checksum of the training words, where they are a data set.
     cut: how many training texts were cut to the task's length, where there is one.
+    vocabulary: what the training texts were read with.
     """
 
     digest: str
@@ -47,6 +48,7 @@ class Record:
     evaluation: Evaluation | None = None
     data: str | None = None
     cut: int | None = None
+    vocabulary: str | None = None
 
     def to_json(self) -> dict[str, Json]:
         """As JSON values; counts of words, from which every share can be computed again."""
@@ -116,6 +118,7 @@ def make_record(
     processes: how many trained it, on a device each.
     """
     best = max(log, key=lambda entry: entry.validation_accuracy)
+    about = {} if words is None else words.about
     device = torch.device(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return Record(
@@ -133,7 +136,8 @@ def make_record(
         },
         commit=_commit(),
         data=None if words is None else words.checksum,
-        cut=None if words is None else words.about.get("cut"),  # type: ignore[arg-type]
+        cut=about.get("cut"),  # type: ignore[arg-type]
+        vocabulary=about.get("vocabulary"),  # type: ignore[arg-type]
     )
 
 

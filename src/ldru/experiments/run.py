@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,12 +25,13 @@ from ldru.experiments.shipped import SHIPPED, find_run
 from ldru.experiments.spec import RunSpec
 from ldru.files import whole_folder, write_text
 from ldru.tasks import AnyTask, DataTask, Task, WordSet, task_from_spec
-from ldru.tasks.data_task import TRAIN, VALIDATION, Encoded
+from ldru.tasks.data_task import TRAIN, VALIDATION, Encoded, data_folder
 from ldru.tasks.padded import batches_by_length
 from ldru.tensors import load_tensors, save_tensors
 from ldru.training.checkpoint import LogEntry, log_lines
 from ldru.training.spec import products_in
 
+Parsed = TypeVar("Parsed")
 PREDICTED_TOKENS = {"cpu": 2**14, "cuda": 2**18}
 """How many tokens are answered at once, padding included."""
 
@@ -86,13 +88,13 @@ class Run:
                 f"{str(path)!r} is not a whole run folder: {', '.join(missing)} missing; move it "
                 "away and train again, or give the folder of a finished run"
             )
-        spec = RunSpec.from_json(_read_json(folder / SETTINGS))
+        spec = _read(folder / SETTINGS, RunSpec.from_json)
         if task is None:
-            task = task_from_spec(spec.task)
+            task = _known_task(spec, path)
         elif task.spec != spec.task:
             raise LdruError(f"{str(path)!r} was trained on {spec.task.name!r}, not {task.name!r}")
         weights, _ = load_tensors(folder / WEIGHTS)
-        record = Record.from_json(_read_json(folder / RECORD))
+        record = _read(folder / RECORD, Record.from_json)
         if record.digest != spec.digest:
             raise RunError(f"{str(path)!r} holds settings and a record of different runs")
         return cls(
@@ -130,8 +132,11 @@ class Run:
         on_length: Callable[[Part], None] | None = None,
     ) -> Evaluation:
         """Counts by length on test words, or by test set; see `ldru.evaluate`."""
+        self.check_vocabulary()
         if lengths is None:
             lengths = self.task.tests if isinstance(self.task, DataTask) else ()
+            if isinstance(self.task, DataTask) and not lengths:
+                raise LdruError(f"{self.task.name} has no test sets; name a set of its words")
         device = next(self.model.parameters()).device
         with products_in(self.spec.train.precision, device=device):
             return evaluate(
@@ -152,7 +157,7 @@ class Run:
         # Another process may have added to it since.
         record = self.record
         if self.folder is not None:
-            record = Record.from_json(_read_json(self.folder / RECORD))
+            record = _read(self.folder / RECORD, Record.from_json)
         before = record.evaluation
         if before is not None:
             by_length = {**before.by_length, **evaluation.by_length}
@@ -176,9 +181,24 @@ class Run:
 
     def encode_all(self, words: Sequence[str]) -> list[Encoded]:
         """Many words as the task's tokens, faster where the task can."""
+        self.check_vocabulary()
         if isinstance(self.task, DataTask) and self.task.encode_all is not None:
             return self.task.encode_all(words)
         return [Encoded(self.encode(word)) for word in words]
+
+    def check_vocabulary(self) -> None:
+        """Raise if texts would be read with another vocabulary than the run was trained with."""
+        if not self._has_own_vocabulary:
+            raise RunError(
+                f"{self.spec.name} was trained with another vocabulary than that of the store "
+                f"{str(data_folder())!r}; choose its own store with $LDRU_DATA"
+            )
+
+    @cached_property
+    def _has_own_vocabulary(self) -> bool:
+        known = self.record.vocabulary
+        now = self.task.vocabulary() if isinstance(self.task, DataTask) else None
+        return known is None or now is None or now == known
 
     def predict(self, words: Sequence[str]) -> list[Prediction]:
         """The model's answer to each word, given as the task's text."""
@@ -262,6 +282,26 @@ def read_log(folder: Path) -> list[LogEntry]:
         return [LogEntry(**json.loads(line)) for line in path.read_text().splitlines()]
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, TypeError) as problem:
         raise RunError(f"cannot read the log {str(path)!r}: {problem}") from problem
+
+
+def _known_task(spec: RunSpec, path: str | Path) -> AnyTask:
+    """The task of a run whose name or machine says all of it."""
+    try:
+        return task_from_spec(spec.task)
+    except LdruError as problem:
+        raise RunError(
+            f"{str(path)!r}: {problem}; a run on a data set of one's own is opened in Python, by "
+            "Run.open(folder, task=...)"
+        ) from problem
+
+
+def _read(path: Path, parse: Callable[[dict], Parsed]) -> Parsed:
+    """What a JSON file of a run says."""
+    data = _read_json(path)
+    try:
+        return parse(data)
+    except LdruError as problem:
+        raise type(problem)(f"{str(path)!r}: {problem}") from problem
 
 
 def _read_json(path: Path) -> dict:

@@ -20,6 +20,7 @@ from ldru.models import ModelSpec, describe_backend
 from ldru.tasks import AnyTask, DataTask, TaskSpec, task_from_spec
 from ldru.tasks import task as find_task
 from ldru.tasks.data_task import TRAIN
+from ldru.tasks.find import data_task
 from ldru.training.checkpoint import Checkpoint, LogEntry
 from ldru.training.distributed import joined, own_device, this_process
 from ldru.training.fleet import Member
@@ -94,6 +95,8 @@ def train_many(
     source = None if init_from is None else Run.open(init_from)
     names = {task.name: task.spec for task in chosen}
     for task in chosen:
+        if isinstance(task, DataTask) and task.is_own and data_task(task.name) is not None:
+            raise LdruError(f"a data set called {task.name!r} comes with ldru: rename yours")
         if names[task.name] != task.spec:
             raise LdruError(f"two different tasks are called {task.name!r}; train them apart")
     specs = [

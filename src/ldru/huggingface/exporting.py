@@ -51,6 +51,7 @@ def export(run: Run, folder: str | Path) -> None:
     """Write a run for transformers, with its tokeniser and a model card, to a new folder."""
     if Path(folder).exists():
         raise LdruError(f"{str(folder)!r} is already there and is not overwritten")
+    run.check_vocabulary()
     model = from_run(run)
     with whole_folder(Path(folder)) as parts:
         model.save_pretrained(parts)

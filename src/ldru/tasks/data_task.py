@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +37,8 @@ class DataTask:
     labels: names of the classes, where they have any.
     metrics: what its results are told by, of `ldru.evaluation.METRICS`.
     answer: tokens -> the right label; None where nobody knows.
+    vocabulary: the checksum of what texts are read with now, None where nothing is there.
+    is_own: whether it does not come with the library, and cannot be found by its name.
     """
 
     spec: TaskSpec
@@ -49,6 +52,8 @@ class DataTask:
     labels: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ("accuracy",)
     recommended: Recommended = field(default_factory=Recommended)
+    vocabulary: Callable[[], str | None] = lambda: None
+    is_own: bool = False
     _opened: dict[str, WordSet] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -63,14 +68,18 @@ class DataTask:
         if missing:
             raise LdruError(f"a data set needs a set {missing[0]!r}; got {', '.join(sets)}")
         classes = max(int(words.labels.max()) for words in sets.values()) + 1
+        if labels and len(labels) < classes:
+            raise LdruError(f"{classes} classes need as many names, got {', '.join(labels)}")
+        vocab_size = max(int(words.tokens.max()) for words in sets.values()) + 1
         return cls(
             spec=TaskSpec(name=name),
-            vocab_size=max(int(words.tokens.max()) for words in sets.values()) + 1,
+            vocab_size=vocab_size,
             num_classes=max(classes, len(labels)),
             tests=tuple(part for part in sets if part not in (TRAIN, VALIDATION)),
             open_set=sets.__getitem__,
-            encode=_numbers,
+            encode=partial(_numbers, vocab_size=vocab_size),
             labels=tuple(labels),
+            is_own=True,
         )
 
     @property
@@ -87,11 +96,14 @@ class DataTask:
         return self._opened[name]
 
 
-def _numbers(text: str) -> NDArray[np.int64]:
+def _numbers(text: str, *, vocab_size: int) -> NDArray[np.int64]:
     """Tokens that are written as numbers."""
     if not all(word.isdecimal() for word in text.split()):
         raise LdruError(f"expected tokens as numbers, such as '3 1 4', got {text!r}")
-    return np.array(text.split(), dtype=np.int64)
+    numbers = [int(word) for word in text.split()]
+    if max(numbers, default=0) >= vocab_size:
+        raise LdruError(f"tokens go from 0 to {vocab_size - 1}, got {max(numbers)} in {text!r}")
+    return np.array(numbers, dtype=np.int64)
 
 
 def data_folder() -> Path:

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from ldru.automata.machine import MooreMachine
+from ldru.errors import unknown_name
 from ldru.tasks import regular
 from ldru.tasks.data_task import DataTask
 from ldru.tasks.listops import listops_task
 from ldru.tasks.task import Task, TaskSpec
-from ldru.tasks.text import text_task
+from ldru.tasks.text import TEXT_SETS, text_task
 
 AnyTask = Task | DataTask
 
@@ -28,19 +29,25 @@ def task(
     name: with `machine` or `path`, what to call the task.
     alphabet: of a regular expression, see `from_regex`.
     """
-    if name is not None and regex is None and machine is None and path is None:
-        data = data_task(name)
-        if data is not None:
-            return data
+    if name and regex is None and machine is None and path is None and alphabet is None:
+        return _by_name(name)
     return regular.task(name, regex=regex, machine=machine, path=path, alphabet=alphabet)
 
 
 def task_from_spec(spec: TaskSpec) -> AnyTask:
     """The task that a run's settings describe."""
-    data = data_task(spec.name) if spec.machine is None else None
-    return data or regular.task_from_spec(spec)
+    if spec.machine is None:
+        return _by_name(spec.name)
+    return regular.exact_task(spec.name, MooreMachine.from_json(spec.machine))
 
 
 def data_task(name: str) -> DataTask | None:
     """A data set by name; None for other names."""
     return listops_task(name) or text_task(name)
+
+
+def _by_name(name: str) -> AnyTask:
+    found = data_task(name) or regular.by_name(name)
+    if found is None:
+        raise unknown_name("task", name, [*regular.NAMES, "listops_N", *TEXT_SETS])
+    return found

@@ -51,6 +51,8 @@ class WordSet:
         """A set of words that are given one by one."""
         if not len(words):
             raise LdruError("a set of words needs at least one word")
+        if isinstance(words[0], str):
+            raise LdruError(f"a word is a sequence of tokens as numbers, got {words[0]!r}")
         lengths = np.array([len(word) for word in words], dtype=np.int64)
         if isinstance(words[0], bytes):
             tokens = np.frombuffer(b"".join(words), dtype=np.uint8)  # type: ignore[arg-type]
@@ -113,6 +115,11 @@ class WordSet:
 
 def _smallest(numbers: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
     """The same numbers in the smallest unsigned type."""
+    if numbers.ndim != 1 or numbers.dtype.kind not in "biuf":
+        raise LdruError(
+            "tokens and labels are whole numbers, one beside the other, got "
+            f"{numbers.dtype} {list(numbers.shape)}"
+        )
     if (numbers % 1 != 0).any():
         raise LdruError(f"tokens and labels are whole numbers, got {numbers[numbers % 1 != 0][0]}")
     if numbers.size and numbers.min() < 0:

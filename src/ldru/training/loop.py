@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Protocol
 
 import torch
@@ -14,6 +15,7 @@ from ldru.training.capture import CapturedSteps
 from ldru.training.checkpoint import Checkpoint, LogEntry, Saved
 from ldru.training.distributed import ALONE, Group
 from ldru.training.fleet import Fleet, Member
+from ldru.training.interruption import Interruption
 
 REPORT_EVERY = 50
 """Steps between two looks at the losses: each look waits for the device."""
@@ -59,8 +61,11 @@ def train_fleet(
         observers=observers,
         group=group,
     )
-    while trainer.hand_over(on_finish):
-        trainer.train_to_next_stop()
+    # Several processes would stop at different steps.
+    can_keep = checkpoint is not None and group.size == 1
+    with trainer.interruption if can_keep else nullcontext():
+        while trainer.hand_over(on_finish):
+            trainer.train_to_next_stop()
 
 
 class Trainer:
@@ -101,6 +106,7 @@ class Trainer:
             for name, log in self.logs.items():
                 self.checkpoint.write_log(name, log, is_new=True)
         self.take_step = _stepper(self.fleet)
+        self.interruption = Interruption()
         self.saved_at = time.monotonic()
         self.logged_at = dict.fromkeys(self.logs, self.saved_at)
 
@@ -122,12 +128,12 @@ class Trainer:
         settings, members = self.fleet.settings, self.fleet.members
         end = min(_next(self.step, settings.validate_every), *(m.steps for m in members))
         while self.step < end:
-            stop = min(end, _next(self.step, REPORT_EVERY))
-            lengths = self.fleet.plan(self.step, stop)
+            lengths = self.fleet.plan(self.step, min(end, _next(self.step, REPORT_EVERY)))
             try:
-                losses = torch.stack([self.take_step(length) for length in lengths]).double().cpu()
+                losses = torch.stack(self._take_steps(lengths)).double().cpu()
             except torch.OutOfMemoryError as problem:
                 raise RunError(_too_large(self.fleet)) from problem
+            stop = self.step + len(losses)
             self._check_finite(losses)
             self._check_weights(stop)
             self.loss_sum[0] += losses.sum(dim=0)
@@ -138,9 +144,21 @@ class Trainer:
                 observer.on_steps(stop, dict(zip(names, losses[-1].tolist(), strict=True)))
             if self.step < end and time.monotonic() - self.saved_at > self.checkpoint_seconds:
                 self._save()
+            if self.interruption.is_asked:
+                self._save()
+                raise KeyboardInterrupt
         self._log()
         if time.monotonic() - self.saved_at > self.checkpoint_seconds:
             self._save()
+
+    def _take_steps(self, lengths: Sequence[int]) -> list[Tensor]:
+        """The losses of steps on words of these lengths, of fewer when interrupted."""
+        losses: list[Tensor] = []
+        for length in lengths:
+            losses.append(self.take_step(length))
+            if self.interruption.is_asked:
+                break
+        return losses
 
     def _log(self) -> None:
         """Validate, and note it for the members whose turn it is."""

@@ -21,6 +21,7 @@ from ldru.tasks.listops.expressions import END, FIRST_OPERATOR, OPERATORS, IntAr
 
 LIST_SHARE = 0.25
 SCALE_BITS = 40
+SHORTEST = 4  # an operator, two digits and the end
 ROUND = 2**12
 """Words drawn at once. It is part of what a seed draws."""
 
@@ -61,6 +62,8 @@ class Generator:
                 f"a list needs max_depth and max_arguments of at least 2, got {grammar.max_depth} "
                 f"and {grammar.max_arguments}"
             )
+        if longest < SHORTEST:
+            raise LdruError(f"a list has at least {SHORTEST} tokens, got longest={longest}")
         self.grammar, self.longest = grammar, longest
         self._counts: dict[int, Choices] = {}
         self._sizes: dict[int, Choices] = {}
@@ -78,6 +81,8 @@ class Generator:
 
     def lengths(self, low: int, high: int) -> Choices:
         """The lengths of lists between two bounds, as likely as the original draws them."""
+        if high > self.longest:
+            raise LdruError(f"this generator draws up to {self.longest} tokens, got {high}")
         weights = np.zeros(self.longest + 1)
         weights[max(low, 2) : high + 1] = self.size_shares[max(low, 2) : high + 1]
         if not weights.any():
@@ -88,6 +93,13 @@ class Generator:
         self, lengths: IntArray, random: np.random.PCG64
     ) -> tuple[NDArray[np.uint8], IntArray]:
         """Lists of those lengths end to end: tokens, and where each begins and the last ends."""
+        possible = (lengths >= SHORTEST) & (lengths <= self.longest)
+        possible[possible] = self.size_shares[lengths[possible]] > 0
+        if not possible.all():
+            raise LdruError(
+                f"{self.grammar} has no list of {lengths[~possible][0]} tokens, or it is longer "
+                f"than the {self.longest} of this generator"
+            )
         offsets = np.concatenate([[0], lengths.cumsum()])
         tokens = np.empty(offsets[-1], dtype=np.uint8)
         begins, sizes = offsets[:-1], lengths

@@ -35,6 +35,8 @@ def read_tsv(path: str | Path) -> WordSet:
         except LdruError as problem:
             raise LdruError(f"{path}, line {number}: {problem}") from problem
         labels.append(int(value))
+    if not words:
+        raise LdruError(f"{path} has no lines")
     found = word_set(words)
     wrong = np.flatnonzero(found.labels != labels)
     if len(wrong):

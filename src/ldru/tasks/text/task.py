@@ -46,7 +46,14 @@ def text_task(name: str) -> DataTask | None:
         labels=text_set.labels,
         metrics=text_set.metrics,
         recommended=text_set.recommended,
+        vocabulary=_vocabulary,
     )
+
+
+def _vocabulary() -> str | None:
+    """The checksum of the store's vocabulary, where it has one."""
+    path = kept_vocabulary()
+    return WordPiece(path).checksum if path.exists() else None
 
 
 def encode(text_set: TextSet, texts: Sequence[str]) -> list[Encoded]:
