@@ -283,13 +283,15 @@ def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_pa
         assert torch.equal(tensor, resumed[0].model.state_dict()[name])
 
 
+@pytest.mark.parametrize("done", [67, 80, 90])
 def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bits(
-    tmp_path, monkeypatch
+    done, tmp_path, monkeypatch
 ):
+    """Also the step before a validation, and the last."""
     step = Fleet.step
 
     def interrupted(fleet, length):
-        if int(fleet.step_number) == 66:
+        if int(fleet.step_number) == done - 1:
             os.kill(os.getpid(), signal.SIGINT)  # before the step changes anything
         return step(fleet, length)
 
@@ -299,7 +301,7 @@ def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bit
         ldru.train("parity_check", **arguments)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     monkeypatch.undo()
-    with pytest.raises(ldru.LdruError, match="stopped at step 67; go on with --resume"):
+    with pytest.raises(ldru.LdruError, match=f"stopped at step {done}; go on with --resume"):
         ldru.train("parity_check", **arguments)
     resumed = ldru.train("parity_check", resume=True, **arguments)
     fresh = ldru.train("parity_check", **{**arguments, "out": None})

@@ -66,6 +66,8 @@ def train_fleet(
     with trainer.interruption if can_keep else nullcontext():
         while trainer.hand_over(on_finish):
             trainer.train_to_next_stop()
+    if trainer.interruption.is_asked:  # when nothing was left to keep
+        raise KeyboardInterrupt
 
 
 class Trainer:
@@ -142,14 +144,18 @@ class Trainer:
             names = [member.name for member in members]
             for observer in self.observers:
                 observer.on_steps(stop, dict(zip(names, losses[-1].tolist(), strict=True)))
-            if self.step < end and time.monotonic() - self.saved_at > self.checkpoint_seconds:
-                self._save()
-            if self.interruption.is_asked:
-                self._save()
-                raise KeyboardInterrupt
+            if self.step < end:
+                self._keep()
         self._log()
-        if time.monotonic() - self.saved_at > self.checkpoint_seconds:
+        self._keep()
+
+    def _keep(self) -> None:
+        """Save the state when it is time to, and when training is interrupted."""
+        is_late = time.monotonic() - self.saved_at > self.checkpoint_seconds
+        if is_late or self.interruption.is_asked:
             self._save()
+        if self.interruption.is_asked:
+            raise KeyboardInterrupt
 
     def _take_steps(self, lengths: Sequence[int]) -> list[Tensor]:
         """The losses of steps on words of these lengths, of fewer when interrupted."""
