@@ -57,7 +57,7 @@ def backward(
         kernels.level(level, dy, dx)
         if more and level.number > 0:
             dx += more[level.number - 1]
-            kernels.changed(level, dx)
+            kernels.peaks.find(level.number, dx)
     kernels.operands.flush()
     return dx, _sum_slots(kernels.operands.partial)
 

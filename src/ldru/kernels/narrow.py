@@ -38,6 +38,7 @@ from ldru.kernels.elements import (
     row_state,
     standardised,
 )
+from ldru.kernels.fused import inner_nodes
 from ldru.kernels.launch import Level, Settings, Tiling, fitting
 from ldru.kernels.operands import (
     BLOCK_ROWS,
@@ -466,16 +467,14 @@ class Backward:
         self.settings, self.flat, self.dim = settings, flat, dim
         self.matrices = as_operands(flat, settings)
         columns = SILU_COLUMNS if settings.is_silu else NUM_COLUMNS
-        rows, levels, block = 0, 0, BLOCK_ROWS.value
-        while nodes > 1:
-            nodes, levels = (nodes + 1) // 2, levels + 1
-            rows += in_blocks(batch * nodes)
+        block, counts = BLOCK_ROWS.value, [*inner_nodes(nodes), 1]
+        rows = sum(in_blocks(batch * count) for count in counts)
         collected = COLLECTED_ROWS // members
         if members == 1 and rows > SHORT_ROWS:
             collected = LONG_BYTES // (columns * dim * self.matrices.element_size())
         capacity = max(min(collected // block * block, rows, ADDRESSED_ROWS), block)
         self.operands = Operands(flat, settings, dim=dim, capacity=capacity, columns=columns)
-        self.peaks = Peaks(gradient, levels=levels + 1)
+        self.peaks = Peaks(gradient, levels=len(counts) + 1)
 
     def level(self, level: Level, dy: Tensor, dx: Tensor) -> None:
         """Go back through one level: fills dx, and leaves the rest with the operands."""
@@ -498,7 +497,3 @@ class Backward:
             SILU=self.settings.is_silu, PRECISION=self.settings.precision, **level.options,
             num_warps=tiling.warps, num_stages=tiling.stages,
         )  # fmt: skip
-
-    def changed(self, level: Level, dx: Tensor) -> None:
-        """Take note that something was added to what `level` left in dx."""
-        self.peaks.find(level.number, dx)

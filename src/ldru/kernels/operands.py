@@ -59,7 +59,6 @@ NORM = tl.constexpr(31)  # terms of the norm's two gradients, 2
 NORM_REST = tl.constexpr(33)  # what rounding takes off them: they are summed as they come, 2
 NUM_COLUMNS = 35
 
-
 # TF32 has 13 bits less than float32: add half of the last one left, cut the rest off. Not of a NaN:
 # a GPU's has all bits set, and would become zero.
 HALF_STEP = tl.constexpr(0x1000)
@@ -298,6 +297,7 @@ class Operands:
 
 
 def operand_type(settings: Settings) -> torch.dtype:
+    """The type of the array of operands."""
     return torch.float16 if settings.is_half else torch.float32
 
 

@@ -31,10 +31,12 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     return fused.Kernels(encoder.operator, encoder.block).reduce(x, lengths, encoder.dropout)
 
 
-def levels(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> tuple[list[Level], Combine]:
+def levels_and_operator(
+    encoder: "LDRU", x: Tensor, lengths: Tensor | None
+) -> tuple[list[Level], Combine]:
     """Every level of the same reduction, leaves first, and the operator as the backend computes it.
 
-    The reference has none of its own.
+    The reference has no levels of its own; those of all words at once stand for them.
     """
     name, _ = choose(encoder, x)
     if name != "fused":

@@ -112,7 +112,7 @@ class LDRU(nn.Module):
             raise LdruError("ask for the levels or for the associativity loss, not for both")
         if not (return_levels or return_associativity):
             return backends.reduce(self, x, lengths)
-        levels, combine = backends.levels(self, x, lengths)
+        levels, combine = backends.levels_and_operator(self, x, lengths)
         root = levels[-1].nodes[:, 0]
         if return_levels:
             return root, levels

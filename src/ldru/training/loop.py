@@ -222,7 +222,7 @@ class Trainer:
 
     def _way_out(self) -> str:
         if self.fleet.device.type == "cuda" and self.fleet.settings.precision == "tf32":
-            return "try a smaller learning rate, or precision float32: tf32's kernels hold less"
+            return "try a smaller learning rate, or precision float32, whose range is wider"
         return "try a smaller learning rate"
 
     def _kept(self) -> str:
