@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldru.experiments.figures import new_figure
-from ldru.experiments.rendering import cell_results
+from ldru.experiments.rendering import CellResult, cell_results
 from ldru.experiments.results import Results
 from ldru.experiments.run import read_log
 from ldru.experiments.table import Table
@@ -21,6 +21,8 @@ Curve = Mapping[int, float]
 
 COLORS = (*(f"C{number}" for number in range(10)), "black")
 """Of the columns: as many as the central table has."""
+
+DASHED = "Dashed: the paper's."
 
 
 def accuracy_figure(table: Table, results: Results) -> "Figure":
@@ -70,28 +72,44 @@ def training_length_figure(table: Table, results: Results) -> "Figure":
     for axes, task in zip(panels, table.tasks, strict=True):
         for model in models:
             labels = [label for label in table.columns if label.rsplit("-", 1)[0] == model]
-            done = {_length(label): cells[task, label] for label in labels}
-            done = {length: cell for length, cell in done.items() if cell.seeds}
-            line = axes.errorbar(
-                list(done),
-                [cell.mean for cell in done.values()],
-                [cell.std for cell in done.values()],
-                marker="o",
-                ms=4,
-                lw=1.2,
-                capsize=3,
-                label=model,
-            )
-            paper = {_length(label): cells[task, label].reported for label in labels}
-            printed = {length: r.mean for length, r in paper.items() if r and r.mean is not None}
-            axes.plot(
-                list(printed), list(printed.values()), ls="--", lw=0.9, color=line[0].get_color()
+            _draw_beside_paper(
+                axes, {_length(label): cells[task, label] for label in labels}, label=model
             )
         axes.set(title=task, xlabel="longest training word")
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("accuracy, %")
     panels[0].legend(fontsize=8)
-    _entitle(figure, table)
+    figure.suptitle(f"{table.caption} {DASHED}", fontsize=10)
+    return figure
+
+
+def listops_figure(table: Table, results: Results) -> "Figure":
+    """Accuracy by the length of the words, a panel for each depth and number of arguments."""
+    cells = cell_results(table, results)
+    names = [name.split() for name in table.tasks]
+    panels = list(dict.fromkeys(limits for limits, _ in names))
+    bins = list(dict.fromkeys(lengths for _, lengths in names))
+    figure = new_figure(width=3 * len(panels) + 1, height=3.9)
+    for axes, limits in zip(
+        figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0],
+        panels,
+        strict=True,
+    ):
+        for color, column in zip(cycle(COLORS), table.columns, strict=False):
+            found = {
+                bins.index(lengths): cells[f"{of} {lengths}", column]
+                for of, lengths in names
+                if of == limits
+            }
+            _draw_beside_paper(axes, found, label=column, color=color)
+        depth, arguments = limits.split(",")
+        axes.set(title=f"depth {depth}, {arguments} arguments", xlabel="tokens", ylim=(0, 100))
+        axes.set_xticks(range(len(bins)), bins, rotation=45, fontsize=8)
+        axes.grid(alpha=0.3)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=7, fontsize=8)
+    figure.axes[0].set_ylabel("accuracy, %")
+    figure.suptitle(f"{table.caption} {DASHED}", fontsize=10)
     return figure
 
 
@@ -119,7 +137,7 @@ def optimizer_figure(table: Table, results: Results) -> "Figure":
             axes.set_yscale("log")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     grid[1, 2].legend(handles, labels, loc="center")
-    _entitle(figure, table)
+    figure.suptitle(table.caption, fontsize=10)
     return figure
 
 
@@ -163,8 +181,25 @@ def _draw_mean(
     axes.fill_between(shared, mean - spread, mean + spread, color=line.get_color(), alpha=0.2)
 
 
-def _entitle(figure: "Figure", table: Table) -> None:
-    figure.suptitle(table.caption, fontsize=10)
+def _draw_beside_paper(
+    axes: "Axes", cells: Mapping[int, CellResult], *, label: str, color: str | None = None
+) -> None:
+    """Ours with deviations, where there are runs, and the paper's means dashed."""
+    done = {x: cell for x, cell in cells.items() if cell.seeds}
+    line = axes.errorbar(
+        list(done),
+        [cell.mean for cell in done.values()],
+        [cell.std for cell in done.values()],
+        marker="o",
+        ms=4,
+        lw=1.2,
+        capsize=3,
+        color=color,
+        label=label,
+    )
+    paper = {x: cell.reported.mean for x, cell in cells.items() if cell.reported}
+    printed = {x: mean for x, mean in paper.items() if mean is not None}
+    axes.plot(list(printed), list(printed.values()), ls="--", lw=0.9, color=line[0].get_color())
 
 
 def _length(label: str) -> int:
@@ -174,6 +209,7 @@ def _length(label: str) -> int:
 STUDY_FIGURES: dict[str, Callable[[Table, Results], "Figure"]] = {
     "accuracy": accuracy_figure,
     "training_length": training_length_figure,
+    "listops": listops_figure,
     "optimizers": optimizer_figure,
 }
 """By the kind of figure that a table names."""
