@@ -13,7 +13,19 @@ from ldru.operators import MLPOperator
 from ldru.randomness import fold, seed_key
 
 pytest.importorskip("triton")
+elements = pytest.importorskip("ldru.kernels.elements")
+layout = pytest.importorskip("ldru.kernels.layout")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def test_the_kernels_constants_are_the_layout():
+    matrices, vectors = 0, 0
+    for name, (outputs, inputs) in (layout.OPERATOR | layout.BLOCK).items():
+        assert getattr(elements, name.upper()).value == matrices
+        assert getattr(elements, f"{name.upper()}_BIAS").value == vectors
+        matrices, vectors = matrices + outputs * inputs, vectors + outputs
+    assert (elements.NORM_WEIGHT.value, elements.NORM_BIAS.value) == (vectors, vectors + 1)
+    assert (elements.MATRICES.value, elements.VECTORS.value) == (matrices, vectors + 2)
 
 
 def encoder(dim, activation, dropout=0.0, seed=0):

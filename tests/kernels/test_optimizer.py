@@ -22,6 +22,7 @@ def test_kernels_agree_with_the_plain_optimiser(centralise, optimizer, monkeypat
     monkeypatch.setattr(kernels, "AVERAGES", 16)  # so that even small tensors are many pieces
     monkeypatch.setattr(kernels, "TERMS", 8)
     settings = {"precision": "float32", "centralise": centralise, "optimizer": optimizer}
+    settings["weight_decay"] = 0.0 if centralise else 0.1
     fleet = Fleet([member(kind, **settings) for kind in KINDS[:2]], device=DEVICE)
     layout, sizes = fleet.parameters.layout, fleet.optimizer.sizes
     start = fleet.parameters.matrix

@@ -17,7 +17,8 @@ if torch.cuda.is_available():  # the interpreter is slow
 ENDS_IN_ZERO = ldru.MooreMachine(
     alphabet=("0", "1", "2"), delta=((1, 0, 2), (1, 0, 2), (2, 2, 2)), output=(0, 1, 0), start=0
 )
-TASKS = [*map(ldru.task, NAMES), ldru.task(machine=ENDS_IN_ZERO)]
+MANY_SYMBOLS = ldru.task("prefix_1_200")
+TASKS = [*map(ldru.task, NAMES), ldru.task(machine=ENDS_IN_ZERO), MANY_SYMBOLS]
 
 
 def samplers(tasks):

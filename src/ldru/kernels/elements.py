@@ -16,7 +16,7 @@ RIGHT = tl.constexpr(21)
 OUT = tl.constexpr(22)
 UP = tl.constexpr(23)
 DOWN = tl.constexpr(27)
-VECTORS = tl.constexpr(31)
+MATRICES = tl.constexpr(31)  # all of them; the vectors follow
 
 # Where the vectors start after the matrices, in units of d.
 EXPAND_BIAS = tl.constexpr(0)
@@ -29,6 +29,7 @@ UP_BIAS = tl.constexpr(11)
 DOWN_BIAS = tl.constexpr(15)
 NORM_WEIGHT = tl.constexpr(16)
 NORM_BIAS = tl.constexpr(17)
+VECTORS = tl.constexpr(18)  # all of them
 
 PLACES = tl.constexpr(2**24)  # elements per level in a word's dropout sequence
 

@@ -20,6 +20,7 @@ from ldru.kernels.elements import (
     HIDDEN_BIAS,
     LEFT,
     LEFT_BIAS,
+    MATRICES,
     NORM_BIAS,
     NORM_WEIGHT,
     OUT,
@@ -255,7 +256,7 @@ def fused_forward_kernel(
     x_ptr += member * x_stride
     y_ptr += member * y_stride
     matrices_ptr += member * matrices_stride
-    vectors = flat_ptr + member * (31 * DIM * DIM + 18 * DIM) + VECTORS * DIM * DIM
+    vectors = flat_ptr + member * (MATRICES * DIM * DIM + VECTORS * DIM) + MATRICES * DIM * DIM
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     word, parent, computed, paired, finished = row_state(
         row, rows, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
@@ -312,7 +313,7 @@ def fused_backward_kernel(
     dy_ptr += member * dy_stride
     dx_ptr += member * dx_stride
     matrices_ptr += member * matrices_stride
-    vectors = flat_ptr + member * (31 * AREA + 18 * DIM) + VECTORS * AREA
+    vectors = flat_ptr + member * (MATRICES * AREA + VECTORS * DIM) + MATRICES * AREA
     tile = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     operands = (operands_ptr + member * operands_stride) + ((offset + tile) * COLUMNS)[:, None]
     row = begin + tile

@@ -23,6 +23,7 @@ from ldru.kernels.elements import (
     GATES,
     HIDDEN,
     LEFT,
+    MATRICES,
     NORM_WEIGHT,
     OUT,
     RIGHT,
@@ -128,7 +129,7 @@ def weight_gradient_kernel(
     member = tl.program_id(2).to(tl.int64)
     operands_ptr += member * operands_stride
     unscale_ptr += member * unscale_stride
-    partial_ptr += (member * slots + slot) * (31 * AREA + 18 * DIM)
+    partial_ptr += (member * slots + slot) * (MATRICES * AREA + VECTORS * DIM)
     share = (used + slots * BLOCK_ROWS - 1) // (slots * BLOCK_ROWS) * BLOCK_ROWS
     begin = slot * share
     end = tl.minimum(begin + share, used)
@@ -188,7 +189,7 @@ def weight_gradient_kernel(
         tl.store(target, total, mask=inside)
     else:
         number = (tile - after) * TILE + index
-        there = number < 18 * DIM
+        there = number < VECTORS * DIM
         column = GRADIENTS * DIM + tl.where(number < RIGHT_BIAS * DIM, number, number - DIM)
         term_place = operands_ptr + column[None, :] + step[:, None] * COLUMNS
         terms = tl.zeros((ROWS, TILE), dtype=tl.float32)
@@ -201,7 +202,7 @@ def weight_gradient_kernel(
                 other=0.0,
             )
             terms += (term.to(tl.float32) + rest.to(tl.float32)) * scale
-        sum_place = partial_ptr + VECTORS * AREA + number
+        sum_place = partial_ptr + MATRICES * AREA + number
         sums = tl.sum(terms, axis=0) + tl.load(sum_place, mask=there & (add != 0), other=0.0)
         tl.store(sum_place, sums, mask=there)
 
@@ -209,7 +210,13 @@ def weight_gradient_kernel(
 def num_tiles(dim: int, tile: int) -> int:
     """How many tiles `weight_gradient_kernel` has per slot and member."""
     one, two, four = (triton.cdiv(k * dim, tile) for k in (1, 2, 4))
-    return two * two + 2 * four * two + 3 * one * one + 2 * four * one + triton.cdiv(18 * dim, tile)
+    return (
+        two * two
+        + 2 * four * two
+        + 3 * one * one
+        + 2 * four * one
+        + triton.cdiv(VECTORS.value * dim, tile)
+    )
 
 
 def as_operands(weights: Tensor, settings: Settings) -> Tensor:

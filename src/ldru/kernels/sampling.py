@@ -94,7 +94,7 @@ def draw_kernel(
             if noise >= 0:
                 cut = tl.minimum(tl.maximum(cut, 0), 4294967296)
             token += (uniform >= cut).to(tl.int64)
-        tl.store(scratch + place * CANDIDATES, token.to(tl.int8))
+        tl.store(scratch + place * CANDIDATES, token.to(tl.int32))
         state = tl.load(delta + state * symbols + token)
 
     label = tl.load(output + state)
@@ -140,7 +140,7 @@ def draw(
     candidates = triton.next_power_of_2(most_candidates)
     tokens = torch.empty(len(keys), batch_size, longest, dtype=torch.int64, device=keys.device)
     labels = torch.empty(len(keys), batch_size, dtype=torch.int64, device=keys.device)
-    scratch = torch.empty(len(plan) * longest * candidates, dtype=torch.int8, device=keys.device)
+    scratch = torch.empty(len(plan) * longest * candidates, dtype=torch.int32, device=keys.device)
     warps = min(8, max(1, candidates // 64))
     draw_kernel[(len(plan),)](
         keys, keys if step is None else step, plan, numbers, quantiles, scratch, tokens, labels,

@@ -25,7 +25,6 @@ from ldru.kernels.elements import (
     OUT_BIAS,
     RIGHT_BIAS,
     UP_BIAS,
-    VECTORS,
     activate,
     activation_gradient,
     dropout_factor,
@@ -301,7 +300,7 @@ class Weights:
         # V_l and V_r share one product.
         sides = torch.cat([matrices.pop("left"), matrices.pop("right")], dim=2)
         self.matrices = {**matrices, "sides": sides}
-        self.vectors = flat[:, VECTORS.value * dim**2 :]
+        self.vectors = flat[:, MATRICES * dim**2 :]
 
 
 class Rows:
