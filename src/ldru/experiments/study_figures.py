@@ -174,7 +174,8 @@ def _draw_mean(
         return
     shared = sorted(set.intersection(*(set(curve) for curve in curves)))
     values = np.array([[curve[x] for x in shared] for curve in curves])
-    mean, spread = values.mean(axis=0), values.std(axis=0)
+    mean = values.mean(axis=0)
+    spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
     (line,) = axes.plot(
         shared, mean, lw=1.2, ls=ls, color=color, label=f"{label} ({len(curves)} seeds)"
     )

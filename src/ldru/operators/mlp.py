@@ -12,7 +12,8 @@ class MLPOperator(nn.Module):
     [g_l; g_r] = W3 act(W2 act(W1 [l; r] + b1) + b2) + b3        2d -> 2d -> 4d -> 2d
     out = Wout(V_l (g_l * l) + b_l + V_r (g_r * r) + b_r) + b_out
 
-    The projections start as the identity, so that it starts near a gated sum, which is associative.
+    The projections start as the identity, so that it starts near a gated sum. (Without gates a sum
+    is associative.)
     """
 
     def __init__(self, *, dim: int, activation: str = "relu") -> None:
