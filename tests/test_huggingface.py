@@ -191,11 +191,13 @@ def test_other_models_and_regular_tasks(tmp_path, monkeypatch):
     other = ldru.train("parity_check", model=ldru.MODELS["rnn"](dim=4), **options)[0]
     with pytest.raises(ldru.LdruError, match="is none"):
         hf.export(other, tmp_path / "rnn")
-    parity = ldru.train("parity_check", model=ldru.LDRUSpec(dim=4), **options)[0]
-    hf.export(parity, tmp_path / "parity")
-    model = hf.LDRUForSequenceClassification.from_pretrained(tmp_path / "parity")
-    tokens = torch.tensor([[0, 1, 1]])
-    torch.testing.assert_close(model(tokens).logits, parity.model(tokens))
+    for leaf_block in (False, True):
+        spec, folder = ldru.LDRUSpec(dim=4, leaf_block=leaf_block), tmp_path / f"{leaf_block}"
+        parity = ldru.train("parity_check", model=spec, **options)[0]
+        hf.export(parity, folder)
+        model = hf.LDRUForSequenceClassification.from_pretrained(folder)
+        tokens = torch.tensor([[0, 1, 1]])
+        torch.testing.assert_close(model(tokens).logits, parity.model(tokens))
 
 
 def test_trainer_learns(exported, tmp_path):

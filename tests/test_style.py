@@ -61,11 +61,12 @@ def test_automata_know_no_torch():
 
 
 def test_every_public_name_is_described():
-    readme = (SOURCE.parents[1] / "docs" / "reference.md").read_text()
-    for name in ldru.__all__:
-        assert f"`{name}`" in readme or f"`ldru.{name}`" in readme, name
-        value = getattr(ldru, name)
-        assert isinstance(value, dict) or value.__doc__, name
+    reference = (SOURCE.parents[1] / "docs" / "reference.md").read_text()
+    for module in (ldru, ldru.listops, ldru.text):
+        for name in module.__all__:
+            assert f"`{name}`" in reference or f"`ldru.{name}`" in reference, name
+            value = getattr(module, name)
+            assert isinstance(value, dict) or value.__doc__, name
 
 
 BLOCK = """

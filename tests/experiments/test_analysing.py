@@ -7,6 +7,7 @@ from torch import nn
 
 import ldru
 from ldru.experiments.analysing import analyse_associativity, analyse_embeddings
+from ldru.experiments.analysis_figures import associativity_figure
 
 SETTINGS = ldru.TrainSpec(
     batch_size=4, max_length=4, validation_words=4, validation_length=6, validate_every=2
@@ -64,6 +65,14 @@ def test_an_exact_model_is_associative(exact_run):
     }
     for row in found.agreement:
         assert row.agreement == row.accuracy == row.bracketed_accuracy == 1
+
+
+def test_the_figure_of_associativity_has_every_length(exact_run):
+    lengths = list(range(4, 10))
+    found = analyse_associativity(exact_run, lengths, words=4, bracketings=1)
+    by_level, _, brackets = associativity_figure({"run": found}).axes
+    assert [line.get_label() for line in by_level.lines] == [f"run, length {n}" for n in lengths]
+    assert len(brackets.lines) == len(lengths)
 
 
 def test_states_of_an_exact_model_are_its_classes(exact_run):

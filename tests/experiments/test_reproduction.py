@@ -63,6 +63,12 @@ def work(engine, jobs):
     return board
 
 
+def without(record, part):
+    """A record as it was before it was evaluated on a set."""
+    kept = {name: found for name, found in record["evaluation"].items() if name != part}
+    return {**record, "evaluation": kept}
+
+
 def one_run():
     return small_table(tasks=("parity_check",), seeds=(0,)).restricted(columns=["rnn"])
 
@@ -219,7 +225,32 @@ def test_a_table_of_test_sets_is_filled_from_runs_on_a_data_set(tmp_path, small_
             assert cells["long", label].seeds[seed] == pytest.approx(100 * found[sets[1]])
     text = as_markdown(table, cells)
     assert "12 of 12 runs" in text
+    spec = table.cell("both", "plain")[0]
+    path = folder.runs / spec.name / "record.json"
+    path.write_text(json.dumps(without(json.loads(path.read_text()), sets[0])))
+    holed = as_markdown(table, cell_results(table, folder))
+    assert "11 of 12 runs" in holed  # a run with a hole in some row is not done
     assert text.count("| long |") == 1
+
+
+def test_an_evaluation_on_fewer_words_does_not_fill_a_table(tmp_path):
+    table, folder = one_run(), Results(tmp_path)
+    work("local", make_plan([table], folder).jobs)
+    (spec,) = table.runs()
+    assert folder.evaluation(spec, table.lengths) is not None
+    run = ldru.Run.open(folder.runs / spec.name)
+    run.with_evaluation(run.evaluation([5], words=7))
+    assert folder.evaluation(spec, table.lengths) is None
+    assert make_plan([table], folder).count(State.NOT_EVALUATED) == 1
+
+
+def test_estimates_know_data_sets_from_drawn_words(tmp_path):
+    drawn, read = TABLES["central"], TABLES["listops_1m"]
+    per_step = {}
+    for name, table in (("drawn", drawn), ("read", read)):
+        plan = make_plan([table.restricted(columns=["ldru"])], Results(tmp_path))
+        per_step[name] = plan.seconds("cpu") / plan.model_steps
+    assert per_step == pytest.approx({"drawn": 0.1, "read": 0.5})
 
 
 def test_a_fleet_goes_on_beside_runs_that_are_records_alone(tmp_path):
@@ -564,7 +595,7 @@ def test_ray_gives_records_of_the_same_form(tmp_path):
 
 def test_submitit_gives_up_with_the_reason_and_the_logs(tmp_path, monkeypatch):
     pytest.importorskip("submitit")
-    monkeypatch.setattr("ldru.experiments.engines.submitit.RETRIES", 1)
+    monkeypatch.setattr("ldru.experiments.engines.submitit.TRIES", 1)
     (spec,) = one_run().runs()
     job = Job(specs=(spec,), lengths=(5,), out=str(tmp_path), device="nowhere")
     with pytest.raises(ldru.LdruError, match=r"failed 1 times.*nowhere.*logs are in"):

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 import ldru
+from ldru.experiments.records import make_record
 from ldru.experiments.run import Run
 from ldru.tensors import save_tensors
+from ldru.training.checkpoint import LogEntry
 
 SMALL = ldru.TrainSpec(batch_size=8, validate_every=20, validation_words=16, validation_length=10)
 
@@ -168,6 +170,11 @@ def test_a_task_is_what_it_was_given_as_whatever_its_name(tmp_path):
     assert run.record.data == words.checksum
     assert run.evaluate().keys() == {"test"}
     again = ldru.Run.open(run.folder, task=own)
+    again.with_evaluation(again.evaluation())
+    fewer = ldru.DataTask.of("own", {"train": words, "validation": words})
+    other = ldru.Run.open(run.folder, task=fewer)
+    kept = other.with_evaluation(other.evaluation(["validation"])).record.evaluation
+    assert list(kept.by_length) == ["validation", "test"]
     assert [p.label for p in again.predict(["0 1 2"])] == [p.label for p in run.predict(["0 1 2"])]
     with pytest.raises(ldru.LdruError, match="tokens as numbers"):
         run.predict(["a b"])
@@ -179,6 +186,8 @@ def test_a_task_is_what_it_was_given_as_whatever_its_name(tmp_path):
     with pytest.raises(ldru.LdruError, match="needs a set 'validation'"):
         ldru.DataTask.of("own", {"train": words})
     sets = {"train": words, "validation": words}
+    with pytest.raises(ldru.LdruError, match="'2023' would be taken for words of a length"):
+        ldru.DataTask.of("own", {**sets, "2023": words})
     with pytest.raises(ldru.LdruError, match="3 classes need as many names, got a, b"):
         ldru.DataTask.of("own", sets, labels=["a", "b"])
     with pytest.raises(ldru.LdruError, match="'sst2' comes with ldru: rename yours"):
@@ -239,3 +248,21 @@ def test_a_file_of_a_run_that_says_nothing_is_named(name, message, tmp_path):
 def test_a_misspelt_data_set_is_told_from_a_task():
     with pytest.raises(ldru.LdruError, match=r"unknown task 'sts2' \(did you mean 'sst2'\?\)"):
         ldru.task("sts2")
+
+
+def test_the_record_has_the_last_and_the_best_validation():
+    log = [
+        LogEntry(
+            step=step,
+            loss=1.0,
+            validation_loss=1.0,
+            validation_accuracy=accuracy,
+            learning_rate=1e-3,
+            seconds=2.0,
+        )
+        for step, accuracy in ((10, 0.5), (20, 0.9), (30, 0.7))
+    ]
+    record = make_record(digest="0" * 12, log=log, backend="batched", device="cpu")
+    assert (record.final.step, record.final.accuracy) == (30, 0.7)
+    assert (record.best.step, record.best.accuracy) == (20, 0.9)
+    assert record.seconds == 6.0

@@ -22,6 +22,14 @@ def test_size_is_what_the_equations_give():
         assert sum(p.numel() for p in variant.parameters()) == pytest.approx(printed, rel=0.015)
 
 
+def test_the_reference_says_that_it_has_no_levels():
+    model = classifier(backend="reference")
+    tokens = torch.tensor([[0, 1, 2]])
+    torch.testing.assert_close(model(tokens), classifier()(tokens))
+    with pytest.raises(ldru.LdruError, match=r"'reference' gives neither levels.*take 'batched'"):
+        model(tokens, return_associativity=True)
+
+
 FROZEN_KEYS = [
     "embedding.weight",
     *(

@@ -254,6 +254,8 @@ def test_parquet_files_are_read_and_full_stops_go_where_training_has_none(small_
     prepare("mnli_subset", data=small_texts)
     words = ldru.task("mnli_subset").words("dev_matched")
     assert words.about["subset_of"] == "mnli"
+    asked = ldru.task("mnli_subset").encode("It is. Good.\tbad.")
+    assert asked.tolist() == words.tokens[: words.offsets[1]].tolist()
     write_parquet(small_texts / "mnli" / "train_subset.parquet", [("film", "..", 1)])
     with pytest.raises(LdruError, match=r"train_subset.parquet, row 1: a text is empty"):
         read_texts(subset, "train", small_texts)

@@ -15,7 +15,7 @@ from ldru.tasks.padded import DeviceWords, batches_by_length, padded_length
 from ldru.training.checkpoint import Checkpoint
 from ldru.training.data_sampling import PLANNED, POOL, DataSampler
 from ldru.training.fleet import Fleet, Member
-from ldru.training.loop import train_fleet
+from ldru.training.loop import REPORT_EVERY, train_fleet
 from ldru.training.spec import TrainSpec
 
 SETTINGS = TrainSpec(
@@ -253,3 +253,13 @@ def test_data_sets_and_drawn_words_do_not_mix():
 
 def test_pools_are_as_documented():
     assert PLANNED % POOL == 0
+    assert REPORT_EVERY <= PLANNED  # the loop plans no more at once
+
+
+def test_batches_of_a_pool_come_in_no_order_of_length():
+    sampler = sampler_of([make_task(POOL * 8, longest=40)], [0], batch_size=8)
+    by_pool = [sampler.plan(n * POOL, (n + 1) * POOL, SETTINGS) for n in range(4)]
+    for lengths in by_pool:
+        assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
+    orders = {tuple(np.argsort(np.array(lengths) + np.arange(POOL) / 100)) for lengths in by_pool}
+    assert len(orders) == 4

@@ -1,6 +1,5 @@
 """How far a trained operator is from being associative, on the states that it really meets."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +10,7 @@ from ldru.analysis.compositions import class_levels
 from ldru.automata.machine import IntArray
 from ldru.automata.monoid import Monoid
 from ldru.errors import LdruError
-from ldru.tree import Finish, tree_levels
-
-Combine = Callable[[Tensor, Tensor], Tensor]
+from ldru.tree import Combine, Finish, tree_levels
 
 
 class Associators(NamedTuple):

@@ -13,7 +13,8 @@ from ldru.config import Json
 from ldru.errors import LdruError, unknown_name
 from ldru.experiments.bench_data import STUDIES, Case, bench_data
 from ldru.experiments.bench_models import bench_models
-from ldru.experiments.benchmarks import bench_fleet, bench_scaling, machine
+from ldru.experiments.bench_scaling import bench_scaling
+from ldru.experiments.benchmarks import bench_fleet, machine
 from ldru.experiments.figures import BENCHMARK_FIGURES, save_figure
 from ldru.experiments.training import find_device
 from ldru.files import write_text

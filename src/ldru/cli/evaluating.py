@@ -12,15 +12,13 @@ from ldru.cli.arguments import check_not_drawn, drawn_words, open_run
 from ldru.cli.printing import print_rows
 from ldru.config import Json
 from ldru.errors import LdruError
-from ldru.evaluation import METRICS, Evaluation, LengthResult, Part
-from ldru.experiments.evaluating import evaluate_runs, together
+from ldru.evaluation import METRICS, Evaluation, Part
+from ldru.experiments.evaluating import evaluate_and_keep
 from ldru.experiments.figures import accuracy_figure, check_figure_path, save_figure
-from ldru.experiments.observers import counting
 from ldru.experiments.records import evaluation_json
 from ldru.experiments.run import Run
 from ldru.experiments.summary import summarise
 from ldru.experiments.training import check_seed
-from ldru.files import check_writable
 from ldru.tasks import DataTask, Task
 
 LENGTHS = "41:500"
@@ -71,51 +69,13 @@ class Eval:
             parts = self.sets or run.task.tests
         elif self.sets:
             raise LdruError(f"{run.task.name!r} has no test sets; give --lengths")
-        (evaluation,) = evaluated([run], parts, words=drawn.words, seed=check_seed(self.seed))
+        (evaluation,) = evaluate_and_keep(
+            [run], parts, words=drawn.words, seed=check_seed(self.seed)
+        )
         result = show_evaluation(run, evaluation, as_json=self.json)
         if self.json:
             print(json.dumps(result))
         draw(run, evaluation, plot, as_json=self.json)
-
-
-def evaluated(
-    runs: Sequence[Run], lengths: Sequence[Part], *, words: int, seed: int
-) -> list[Evaluation]:
-    """Evaluations with a progress bar on standard error, kept in the records for seed 0.
-
-    What a record holds already is not computed again.
-    """
-    known: list[dict[Part, LengthResult]] = [
-        run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
-        for run in runs
-    ]
-    for run in runs:
-        if run.folder is not None and seed == 0:
-            check_writable(run.folder)
-    missing: dict[tuple[Part, ...], list[int]] = {}
-    for index, results in enumerate(known):
-        lacks = tuple(
-            n
-            for n in lengths
-            if n not in results or (isinstance(n, int) and results[n].words != words)
-        )
-        missing.setdefault(lacks, []).append(index)
-    fresh: list[dict[Part, LengthResult]] = [{} for _ in runs]
-    for lacks, indices in missing.items():
-        if not lacks:
-            continue
-        some = [runs[index] for index in indices]
-        name = some[0].spec.name if len(some) == 1 else f"{len(some)} runs"
-        with counting(f"evaluating {name}", total=len(lacks) * len(together(some))) as advance:
-            found = evaluate_runs(some, lacks, words=words, seed=seed, on_length=advance)
-        for index, evaluation in zip(indices, found, strict=True):
-            fresh[index] = evaluation.by_length
-            if seed == 0:
-                runs[index].with_evaluation(evaluation)
-    return [
-        Evaluation(by_length={n: new[n] if n in new else old[n] for n in lengths})
-        for new, old in zip(fresh, known, strict=True)
-    ]
 
 
 def draw(run: Run, evaluation: Evaluation, plot: Path, *, as_json: bool) -> None:

@@ -16,7 +16,7 @@ from ldru.experiments.output import write_table
 from ldru.experiments.packing import pack, unpack
 from ldru.experiments.presets import TABLES
 from ldru.experiments.rendering import as_markdown, cell_results
-from ldru.experiments.reproduction import FLEET_SIZE, check_data, make_plan
+from ldru.experiments.reproduction import FLEET_SIZE, Plan, check_data, make_plan
 from ldru.experiments.results import Results, State
 from ldru.experiments.table import Table as PaperTable
 from ldru.training.distributed import this_process
@@ -71,6 +71,8 @@ class Reproduce:
         results = Results(self.out)
         if self.unpack is not None:
             new, known = unpack(self.unpack, results)
+            if self.json:
+                print(json.dumps({"new": new, "known": known}))
             say(f"{len(new)} runs are new, {len(known)} were there already and stay as they are")
         if not self.names:
             if self.pack is not None:
@@ -87,6 +89,8 @@ class Reproduce:
         if self.pack is not None:
             specs = dict.fromkeys(spec for table in tables for spec in table.runs())
             packed = pack(results, specs, self.pack, has_weights=not self.records_only)
+            if self.json:
+                print(json.dumps({"packed": packed}))
             say(f"{len(packed)} runs are in {self.pack}")
             return
         plan = make_plan(tables, results, fleet_size=self.fleet_size, device=self.device)
@@ -101,6 +105,9 @@ class Reproduce:
         )
         for number, job in enumerate(plan.jobs, start=1):
             say(f"  {number}. {job.title}")
+        if self.plan and self.json:
+            print(json.dumps({"runs": _states(plan), "fleets": [job.title for job in plan.jobs]}))
+            return
         if not self.plan and not self.render:
             check_data(plan.jobs)
             with Board(plan.jobs) as board:
@@ -130,3 +137,8 @@ class Reproduce:
             print(as_markdown(table, cells))
         if not self.plan:
             write_table(table, results)
+
+
+def _states(plan: Plan) -> dict[str, str]:
+    """Of every run by name: whether it is done, claimed, missing ..."""
+    return {spec.name: str(found.state) for spec, found in plan.found.items()}

@@ -12,11 +12,12 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 import ldru
 from ldru.cli.arguments import check_not_drawn, drawn_words
-from ldru.cli.evaluating import draw, evaluated, show_evaluation
+from ldru.cli.evaluating import draw, show_evaluation
 from ldru.config import Json
 from ldru.errors import LdruError
 from ldru.evaluation import Part
 from ldru.experiments.defaults import default_model, default_training
+from ldru.experiments.evaluating import evaluate_and_keep
 from ldru.experiments.observers import ProgressBar, make_trackers
 from ldru.models import ModelSpec, model_name, model_spec
 from ldru.tasks import DataTask
@@ -129,7 +130,7 @@ class Train:
         results: list[Json] = []
         trained = [run for by_seed in runs.values() for run in by_seed.values()]
         parts: Sequence[Part] = data[0].tests if data else drawn.lengths
-        evaluations = evaluated(trained, parts, words=drawn.words, seed=0)
+        evaluations = evaluate_and_keep(trained, parts, words=drawn.words, seed=0)
         for run, evaluation in zip(trained, evaluations, strict=True):
             assert run.folder is not None
             results.append(show_evaluation(run, evaluation, as_json=self.json))

@@ -153,7 +153,7 @@ def check_parts(task: AnyTask, parts: Iterable[Part]) -> list[Part]:
         raise LdruError(f"give a list of sets, such as [{parts!r}], not one name")
     chosen = list(dict.fromkeys(parts))
     if not chosen:
-        raise LdruError("no length was asked for")
+        raise LdruError("give at least one length or set of words to evaluate on; got none")
     is_data = isinstance(task, DataTask)
     wrong = [part for part in chosen if isinstance(part, str) != is_data]
     if wrong:

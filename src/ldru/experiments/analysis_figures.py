@@ -1,6 +1,7 @@
 """Figures of what a task needs and of what a model learned."""
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,7 +92,9 @@ def associativity_figure(found: Mapping[str, Associativity]) -> "Figure":
     level, classes, brackets = figure.subplots(1, 3)
     for index, (name, analysis) in enumerate(found.items()):
         color = f"C{index}"
-        for length, style in zip(dict.fromkeys(r.length for r in analysis.by_level), _STYLES):
+        for length, style in zip(
+            dict.fromkeys(r.length for r in analysis.by_level), cycle(_STYLES)
+        ):
             rows = [row for row in analysis.by_level if row.length == length]
             level.plot(
                 [row.level for row in rows],
@@ -108,7 +111,9 @@ def associativity_figure(found: Mapping[str, Associativity]) -> "Figure":
             s=8,
             color=color,
         )
-        for length, style in zip(dict.fromkeys(r.length for r in analysis.agreement), _STYLES):
+        for length, style in zip(
+            dict.fromkeys(r.length for r in analysis.agreement), cycle(_STYLES)
+        ):
             same = {r.balanced: 100 * r.agreement for r in analysis.agreement if r.length == length}
             brackets.plot(list(same), list(same.values()), style, color=color, marker="o", ms=3)
     level.set(xlabel="level (0: symbols)", ylabel="relative associator", ylim=(0, None))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ldru.models import ModelSpec, model_name, model_spec
 from ldru.tasks import AnyTask
+from ldru.tasks import task as find_task
 from ldru.tasks.listops import listops_task
 from ldru.tasks.text import TEXT_SETS
 from ldru.training.spec import TrainSpec
@@ -40,9 +41,10 @@ def default_model(task: AnyTask, model: str | ModelSpec) -> ModelSpec:
     return getattr(type(spec), study, type(spec))()
 
 
-def default_training(task: AnyTask, model: ModelSpec) -> TrainSpec:
+def default_training(task: str | AnyTask, model: str | ModelSpec) -> TrainSpec:
     """How the paper trains a model on a task."""
-    study, name = _study(task), model_name(model)
+    task = find_task(task) if isinstance(task, str) else task
+    study, name = _study(task), model_name(model_spec(model))
     if study == "listops":
         return LISTOPS_BY_MODEL.get(name, LISTOPS)
     if study == "text":

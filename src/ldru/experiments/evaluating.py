@@ -1,21 +1,22 @@
 """Evaluate several runs at once: on a GPU, models of one architecture answer as a fleet."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from ldru.evaluation import Evaluation, LengthResult, Part, check_parts, count_answers
+from ldru.experiments.observers import counting
 from ldru.experiments.run import Run
 from ldru.experiments.spec import RunSpec
+from ldru.files import check_writable
 from ldru.randomness import Stream
 from ldru.tasks import DataTask, Task
 from ldru.tasks.padded import batches_by_length
 from ldru.tasks.text import TEXT_SETS
 from ldru.training.fleet import Fleet, Member
 from ldru.training.fused_sampling import make_sampler
-from ldru.training.spec import products_in
+from ldru.training.spec import conflicts, products_in
 
 SET_TOKENS = 2**18
 """Tokens of a batch of a test set: large enough to fill a GPU, of like lengths still."""
@@ -47,12 +48,52 @@ def evaluate_runs(
     return [evaluations[index] for index in range(len(runs))]
 
 
+def evaluate_and_keep(
+    runs: Sequence[Run], lengths: Sequence[Part], *, words: int, seed: int
+) -> list[Evaluation]:
+    """Evaluations with a progress bar on standard error, kept in the records for seed 0.
+
+    What a record holds already is not computed again.
+    """
+    known: list[dict[Part, LengthResult]] = [
+        run.record.evaluation.by_length if run.record.evaluation and seed == 0 else {}
+        for run in runs
+    ]
+    for run in runs:
+        if run.folder is not None and seed == 0:
+            check_writable(run.folder)
+    missing: dict[tuple[Part, ...], list[int]] = {}
+    for index, results in enumerate(known):
+        lacks = tuple(
+            n
+            for n in lengths
+            if n not in results or (isinstance(n, int) and results[n].words != words)
+        )
+        missing.setdefault(lacks, []).append(index)
+    fresh: list[dict[Part, LengthResult]] = [{} for _ in runs]
+    for lacks, indices in missing.items():
+        if not lacks:
+            continue
+        some = [runs[index] for index in indices]
+        name = some[0].spec.name if len(some) == 1 else f"{len(some)} runs"
+        with counting(f"evaluating {name}", total=len(lacks) * len(together(some))) as advance:
+            found = evaluate_runs(some, lacks, words=words, seed=seed, on_length=advance)
+        for index, evaluation in zip(indices, found, strict=True):
+            fresh[index] = evaluation.by_length
+            if seed == 0:
+                runs[index].with_evaluation(evaluation)
+    return [
+        Evaluation(by_length={n: new[n] if n in new else old[n] for n in lengths})
+        for new, old in zip(fresh, known, strict=True)
+    ]
+
+
 def together(runs: Sequence[Run]) -> list[list[int]]:
     """Which runs answer together: on a GPU those that could have trained as one fleet."""
     groups: list[list[int]] = []
     for index, run in enumerate(runs):
         is_cuda = next(run.model.parameters()).is_cuda
-        group = next((g for g in groups if is_cuda and _share_words(runs[g[0]], run)), None)
+        group = next((g for g in groups if is_cuda and _answer_together(runs[g[0]], run)), None)
         if group is None:
             groups.append([index])
         else:
@@ -60,7 +101,7 @@ def together(runs: Sequence[Run]) -> list[list[int]]:
     return groups
 
 
-def _share_words(first: Run, second: Run) -> bool:
+def _answer_together(first: Run, second: Run) -> bool:
     """Whether two runs can be evaluated as a fleet; data sets have to be the same."""
     is_same = first.task.spec == second.task.spec or not isinstance(first.task, DataTask)
     return is_same and are_alike(first.spec, second.spec)
@@ -73,16 +114,7 @@ def are_alike(first: RunSpec, second: RunSpec) -> bool:
     """
     if first.task != second.task and first.task.name in TEXT_SETS:
         return False
-    ours, theirs = (
-        replace(
-            spec.train,
-            steps=None,
-            learning_rate=None,
-            associativity=float(spec.train.associativity > 0),
-        )
-        for spec in (first, second)
-    )
-    return first.model.is_like(second.model) and ours == theirs
+    return first.model.is_like(second.model) and not conflicts(first.train, second.train)
 
 
 @torch.no_grad()

@@ -13,7 +13,6 @@ from ldru.automata.monoid import Monoid, monoid
 from ldru.errors import LdruError
 from ldru.tasks import Task
 
-PAPER_RANGES = ("10:40:2", "42:60:2", "62:100:4", "102:150:4", "480:500:2")
 COMPOSITIONS = 1_000_000
 DRAWN = 2**22
 """How many symbols are drawn at once, at most."""

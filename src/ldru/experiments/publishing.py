@@ -162,9 +162,8 @@ def model_card(label: str, run: Run, results: Results) -> str:
 def ship(results: Results, folder: Path) -> None:
     """Write the shipped models anew: one run folder per task, with its card, and checksums."""
     chosen = {task: chosen_run(task, results) for task in sorted(TABLES["central"].tasks)}
-    if folder.exists():
-        shutil.rmtree(folder)
-    with whole_folder(folder) as parts:
+    new = folder.with_name(f"{folder.name}.new")
+    with whole_folder(new) as parts:
         lines = []
         for task, (label, run) in chosen.items():
             assert run.folder is not None
@@ -174,6 +173,9 @@ def ship(results: Results, folder: Path) -> None:
                 lines.append(f"{checksum(parts / task / name)}  {task}/{name}\n")
             (parts / task / CARD).write_text(model_card(label, run, results))
         (parts / SUMS).write_text("".join(lines))
+    if folder.exists():
+        shutil.rmtree(folder)
+    new.rename(folder)
 
 
 def publish(root: Path) -> None:

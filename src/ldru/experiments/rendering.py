@@ -3,9 +3,11 @@
 import csv
 import io
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ldru.errors import MissingExtraError
 from ldru.evaluation import METRICS
 from ldru.experiments.results import Results
 from ldru.experiments.table import Reported, Table
@@ -28,17 +30,12 @@ class CellResult:
 
     @property
     def mean(self) -> float:
-        return sum(self.seeds.values()) / len(self.seeds)
+        return statistics.fmean(self.seeds.values())
 
     @property
     def std(self) -> float:
         """The sample standard deviation, 0 for one seed."""
-        if len(self.seeds) < 2:
-            return 0.0
-        mean = self.mean
-        return math.sqrt(
-            sum((value - mean) ** 2 for value in self.seeds.values()) / (len(self.seeds) - 1)
-        )
+        return statistics.stdev(self.seeds.values()) if len(self.seeds) > 1 else 0.0
 
 
 def cell_results(table: Table, results: Results) -> dict[tuple[str, str], CellResult]:
@@ -93,11 +90,12 @@ def p_value(differences: list[float]) -> float:
 
     (Where the reference is 100.0 for every seed, the difference to it is that to the constant.)
     """
-    from scipy import stats
-
+    try:
+        from scipy import stats
+    except ImportError as problem:
+        raise MissingExtraError(package="scipy", extra="") from problem
     count = len(differences)
-    mean = sum(differences) / count
-    spread = math.sqrt(sum((value - mean) ** 2 for value in differences) / (count - 1))
+    mean, spread = statistics.mean(differences), statistics.stdev(differences)
     if spread == 0:
         return 1.0 if mean == 0 else 0.0
     statistic = mean / (spread / math.sqrt(count))
@@ -165,7 +163,10 @@ def cell_text(cell: CellResult) -> str:
 
 def _legend(table: Table, cells: Mapping[tuple[str, str], CellResult]) -> str:
     # Rows may show the same runs; one that has a hole in some row is not done.
-    done = {(table.row(task).task, label): len(cell.seeds) for (task, label), cell in cells.items()}
+    done: dict[tuple[str, str], int] = {}
+    for (task, label), cell in cells.items():
+        runs = table.row(task).task, label
+        done[runs] = min(done.get(runs, len(cell.seeds)), len(cell.seeds))
     text = "Ours, and in brackets the paper's; " if table.reported else ""
     text += f"{sum(done.values())} of {len(table.runs())} runs."
     if table.reference:

@@ -134,8 +134,10 @@ class Run:
         """Counts by length on test words, or by test set; see `ldru.evaluate`."""
         self.check_vocabulary()
         if lengths is None:
-            lengths = self.task.tests if isinstance(self.task, DataTask) else ()
-            if isinstance(self.task, DataTask) and not lengths:
+            if not isinstance(self.task, DataTask):
+                raise LdruError(f"{self.task.name} is evaluated by length; say which: [50, 500]")
+            lengths = self.task.tests
+            if not lengths:
                 raise LdruError(f"{self.task.name} has no test sets; name a set of its words")
         device = next(self.model.parameters()).device
         with products_in(self.spec.train.precision, device=device):
@@ -162,8 +164,9 @@ class Run:
         if before is not None:
             by_length = {**before.by_length, **evaluation.by_length}
             if isinstance(self.task, DataTask):
-                order = [TRAIN, VALIDATION, *self.task.tests]
-                by_length = {name: by_length[name] for name in order if name in by_length}
+                order: list[Part] = [TRAIN, VALIDATION, *self.task.tests]
+                known = {name: by_length[name] for name in order if name in by_length}
+                by_length = {**known, **by_length}
             else:
                 by_length = dict(sorted(by_length.items()))
             evaluation = Evaluation(by_length=by_length)

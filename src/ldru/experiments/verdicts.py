@@ -6,7 +6,7 @@
 import itertools
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -70,14 +70,17 @@ def judge(run: Run) -> VerdictRecord:
     )
 
 
-def judge_missing(table: Table, results: Results) -> None:
-    """Judge the runs of a table that are there, with weights, and have no verdict yet."""
+def judge_missing(table: Table, results: Results, on_verdict: Callable[[str], None]) -> None:
+    """Judge the runs of a table that are there, with weights, and have no verdict yet.
+
+    on_verdict: called with a line about each.
+    """
     for spec in table.runs():
         path = _path(results, spec.name)
         if not path.exists() and results.has_weights(spec):
             record = judge(Run.open(results.runs / spec.name))
             write_text(path, json.dumps(asdict(record), indent=1) + "\n")
-            print(f"{spec.name}: {record.summary} ({record.seconds:.0f} s)", flush=True)
+            on_verdict(f"{spec.name}: {record.summary} ({record.seconds:.0f} s)")
 
 
 def verdicts(table: Table, results: Results) -> dict[tuple[str, str], dict[int, VerdictRecord]]:
@@ -138,4 +141,4 @@ def _path(results: Results, name: str) -> Path:
 
 
 if __name__ == "__main__":
-    judge_missing(TABLES["leaf_block"], Results("results"))
+    judge_missing(TABLES["leaf_block"], Results("results"), print)

@@ -10,6 +10,7 @@ from ldru.errors import LdruError, MissingExtraError
 from ldru.layers import Linear
 from ldru.models import LDRU
 from ldru.models.embedding import Embedding
+from ldru.tasks.text.wordpiece import VOCAB_SIZE
 
 try:
     from transformers import (
@@ -23,7 +24,6 @@ try:
 except ImportError as problem:
     raise MissingExtraError(package="transformers", extra="text") from problem
 
-BERT_VOCABULARY = 30_522
 SINGLE_LABEL = "single_label_classification"
 
 
@@ -39,7 +39,7 @@ class LDRUConfig(PretrainedConfig):
     def __init__(
         self,
         *,
-        vocab_size: int = BERT_VOCABULARY,
+        vocab_size: int = VOCAB_SIZE,
         dim: int = 256,
         operator: str = "mlp",
         dropout: float = 0.01,

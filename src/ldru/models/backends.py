@@ -36,9 +36,13 @@ def levels_and_operator(
 ) -> tuple[list[Level], Combine]:
     """Every level of the same reduction, leaves first, and the operator as the backend computes it.
 
-    The reference has no levels of its own; those of all words at once stand for them.
+    The reference, one word at a time, has no levels.
     """
     name, _ = choose(encoder, x)
+    if name == "reference":
+        raise LdruError(
+            "backend 'reference' gives neither levels nor the associativity loss; take 'batched'"
+        )
     if name != "fused":
         return list(tree_levels(encoder.operator, x, lengths, encoder.finish())), encoder.operator
     kernels = fused.Kernels(encoder.operator, encoder.block)

@@ -67,6 +67,12 @@ class DataTask:
         missing = [part for part in (TRAIN, VALIDATION) if part not in sets]
         if missing:
             raise LdruError(f"a data set needs a set {missing[0]!r}; got {', '.join(sets)}")
+        numbers = [part for part in sets if part.isdigit()]
+        if numbers:
+            raise LdruError(
+                f"a set called {numbers[0]!r} would be taken for words of a length; "
+                f"call it something like 'year {numbers[0]}'"
+            )
         classes = max(int(words.labels.max()) for words in sets.values()) + 1
         if labels and len(labels) < classes:
             raise LdruError(f"{classes} classes need as many names, got {', '.join(labels)}")

@@ -26,7 +26,7 @@ from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
 from ldru.training.sampling import FleetBatch
-from ldru.training.spec import TrainSpec, products_in
+from ldru.training.spec import TrainSpec, conflicts, products_in
 
 SCORED_TOKENS = {"cpu": 2**16, "cuda": 2**22}
 """How many tokens are scored at once: bounds the memory of validation and evaluation."""
@@ -270,24 +270,21 @@ class Fleet:
 
 
 def _check_alike(members: Sequence[Member]) -> None:
-    """Members may differ in task, seed, dropout, learning rate, steps and in how much associativity
-    weighs, if it does; in nothing else."""
+    """Members may differ in task, seed, dropout and what `conflicts` leaves free."""
     if not members:
         raise LdruError("a fleet needs at least one member")
     names = [member.name for member in members]
     if len(set(names)) != len(names):
         raise LdruError(f"two members of the fleet have the same name: {', '.join(sorted(names))}")
-    free = {"steps", "learning_rate"}
-    if all(member.settings.associativity for member in members):
-        free.add("associativity")
     first = members[0].settings
     for member in members[1:]:
-        for name in set(vars(first)) - free:
-            if getattr(member.settings, name) != getattr(first, name):
-                raise LdruError(
-                    f"members of a fleet share {name}: {members[0].name} has "
-                    f"{getattr(first, name)}, {member.name} {getattr(member.settings, name)}"
-                )
+        different = conflicts(first, member.settings)
+        if different:
+            ours, theirs = (getattr(s, different[0]) for s in (first, member.settings))
+            raise LdruError(
+                f"members of a fleet share {different[0]}: {members[0].name} has {ours}, "
+                f"{member.name} {theirs}"
+            )
 
 
 def _check_associativity(model: nn.Module) -> None:

@@ -237,12 +237,20 @@ def _too_large(fleet: Fleet) -> str:
     torch.cuda.reset_peak_memory_stats(fleet.device)
     before = torch.cuda.memory_allocated(fleet.device)
     alone = Fleet(fleet.members[:1], device=fleet.device)
-    alone.step(alone.sampler.longest(alone.settings))
+    try:
+        alone.step(alone.sampler.longest(alone.settings))
+    except torch.OutOfMemoryError:
+        return (
+            f"not even one model of this size fits into what is left of the memory of "
+            f"{fleet.device}; try a smaller batch, or a smaller model"
+        )
     one = torch.cuda.max_memory_allocated(fleet.device) - before
-    free = torch.cuda.get_device_properties(fleet.device).total_memory
+    free, _ = torch.cuda.mem_get_info(fleet.device)
+    room = free + torch.cuda.memory_reserved(fleet.device)
+    fit = min(len(fleet.members) - 1, int(0.8 * room / one))
     return (
         f"a fleet of {len(fleet.members)} does not fit into the memory of {fleet.device}; about "
-        f"{max(1, int(0.8 * free / one))} members of this size would: train them in several calls"
+        f"{max(1, fit)} members of this size would: train them in several calls"
     )
 
 

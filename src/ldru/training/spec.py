@@ -11,7 +11,7 @@ from ldru.config import LATER
 from ldru.errors import LdruError
 from ldru.tasks import AnyTask
 
-Optimiser = Literal["amsgrad", "adam"]
+OptimizerName = Literal["amsgrad", "adam"]
 Precision = Literal["tf32", "float32", "float64"]
 
 
@@ -44,7 +44,7 @@ class TrainSpec:
     learning_rate: float | None = None
     batch_size: int = 256
     max_length: int = 40
-    optimizer: Optimiser = "amsgrad"
+    optimizer: OptimizerName = "amsgrad"
     warmup: float = 0.2
     l2: float = 5e-4
     clip: float = 1.0
@@ -73,7 +73,10 @@ class TrainSpec:
                 raise LdruError(f"{name} must not be negative, got {getattr(self, name)}")
         if not self.clip > 0:
             raise LdruError(f"clip must be positive, got {self.clip}")
-        for name, known in (("optimizer", get_args(Optimiser)), ("precision", get_args(Precision))):
+        for name, known in (
+            ("optimizer", get_args(OptimizerName)),
+            ("precision", get_args(Precision)),
+        ):
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
 
@@ -91,6 +94,18 @@ class TrainSpec:
             steps=paper.steps if self.steps is None else self.steps,
             learning_rate=paper.learning_rate if self.learning_rate is None else self.learning_rate,
         )
+
+
+def conflicts(first: TrainSpec, second: TrainSpec) -> list[str]:
+    """Settings that members of one fleet share, and these two do not.
+
+    Free are steps, learning rate, and how much associativity weighs, if it weighs in both.
+    """
+    free = {"steps", "learning_rate"}
+    if first.associativity and second.associativity:
+        free.add("associativity")
+    ours, theirs = vars(first), vars(second)
+    return [name for name in ours if name not in free and ours[name] != theirs[name]]
 
 
 @contextmanager

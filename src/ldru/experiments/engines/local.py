@@ -19,7 +19,7 @@ from ldru.experiments.board import Board, Watcher
 from ldru.experiments.reproduction import Job, work_on
 from ldru.training.checkpoint import LogEntry
 
-RETRIES = 3
+TRIES = 3
 FAILED = "failed"
 
 
@@ -124,11 +124,11 @@ class _SideBySide:
         process.join()
         if process.exitcode == 0:
             self.board.finish(job)
-        elif self.tries[job] < RETRIES:
+        elif self.tries[job] < TRIES:
             self.waiting.insert(0, job)
         else:
             raise RunError(
-                f"the fleet of {job.specs[0].name} ended {RETRIES} times, last with exit status "
+                f"the fleet of {job.specs[0].name} ended {TRIES} times, last with exit status "
                 f"{process.exitcode}"
             )
 

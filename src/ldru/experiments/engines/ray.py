@@ -6,7 +6,7 @@ from ldru.errors import MissingExtraError, RunError
 from ldru.experiments.board import Board
 from ldru.experiments.reproduction import Job, work_on
 
-RETRIES = 3
+TRIES = 3
 
 
 class RayEngine:
@@ -29,7 +29,7 @@ class RayEngine:
         gpus = self.gpus
         if gpus is None:
             gpus = 1 if ray.cluster_resources().get("GPU", 0) >= 1 else 0
-        work = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_work)
+        work = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=TRIES - 1)(_work)
         waiting = {work.remote(job.to_json()): job for job in jobs}
         watchers = {job: board.start(job) for job in jobs}
         while waiting:

@@ -7,7 +7,7 @@ from ldru.errors import MissingExtraError, RunError
 from ldru.experiments.board import Board
 from ldru.experiments.reproduction import Job, work_on
 
-RETRIES = 3
+TRIES = 3
 
 
 class SubmititEngine:
@@ -35,7 +35,7 @@ class SubmititEngine:
         executor.update_parameters(**{"timeout_min": 24 * 60, **self.options})
         watchers = {job: board.start(job) for job in jobs}
         waiting = list(jobs)
-        for _ in range(RETRIES):
+        for _ in range(TRIES):
             sent = executor.map_array(_work, [job.to_json() for job in waiting])
             problems: dict[Job, Exception] = {}
             for job, answer in zip(waiting, sent, strict=True):
@@ -52,7 +52,7 @@ class SubmititEngine:
         lines = str(last).strip().splitlines()
         reason = next((line for line in reversed(lines) if "Error" in line), lines[0])
         raise RunError(
-            f"the fleet of {waiting[0].specs[0].name} failed {RETRIES} times, last with: {reason}; "
+            f"the fleet of {waiting[0].specs[0].name} failed {TRIES} times, last with: {reason}; "
             f"its logs are in {str(logs)!r}"
         ) from last
 

@@ -1,6 +1,7 @@
 """The numbers that the paper prints, from the data file beside this one."""
 
 import json
+import statistics
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -142,6 +143,4 @@ def _summary(name: str) -> Cells:
 
 def reported_seeds(seeds: list[float]) -> Reported:
     """A cell of which only the seeds are printed."""
-    mean = sum(seeds) / len(seeds)
-    spread = sum((value - mean) ** 2 for value in seeds) / (len(seeds) - 1)
-    return Reported(mean=mean, std=spread**0.5, seeds=tuple(seeds))
+    return Reported(mean=statistics.fmean(seeds), std=statistics.stdev(seeds), seeds=tuple(seeds))

@@ -116,9 +116,8 @@ def kept_vocabulary() -> Path:
     return data_folder() / "text" / "vocab.txt"
 
 
-def keep_vocabulary(vocabulary: WordPiece | Path) -> None:
+def keep_vocabulary(wordpiece: WordPiece) -> None:
     """Put the vocabulary beside the tokens; another one there is an error."""
-    wordpiece = WordPiece(vocabulary) if isinstance(vocabulary, Path) else vocabulary
     path = kept_vocabulary()
     if not path.exists():
         check_writable(path.parent)
