@@ -328,6 +328,11 @@ def test_reproduce_lists_plans_and_renders(capsys, tmp_path):
     assert "63 missing" in err
     assert "19,800,000 model-steps" in err
     assert "| dyck_6 | - (98.5 ± 2.4) |" in out
+    code, out, _ = call(capsys, "reproduce", "central", *options, "--plan", "--json")
+    plan = json.loads(out)
+    assert len(plan["runs"]) == 63
+    assert set(plan["runs"].values()) == {"missing"}
+    assert len(plan["fleets"]) == 2
     assert not (tmp_path / "results").exists()
 
 
@@ -354,9 +359,12 @@ def test_reproduce_runs_what_is_missing_and_goes_on(capsys, tmp_path, monkeypatc
         "small.csv",
     }
     packed, elsewhere = str(tmp_path / "runs.zip"), str(tmp_path / "elsewhere")
-    assert call(capsys, "reproduce", "small", *options, "--pack", packed)[0] == 0
-    code, _, err = call(capsys, "reproduce", "--unpack", packed, "--out", elsewhere)
+    code, out, _ = call(capsys, "reproduce", "small", *options, "--pack", packed, "--json")
+    names = json.loads(out)["packed"]
+    assert len(names) == 8
+    code, out, err = call(capsys, "reproduce", "--unpack", packed, "--out", elsewhere, "--json")
     assert code == 0
+    assert json.loads(out) == {"new": names, "known": []}
     assert "8 runs are new" in err
 
 
@@ -366,6 +374,8 @@ def test_reproduce_says_what_is_wrong(capsys, tmp_path):
         (("central", "--models", "gru"), "unknown model of central 'gru'"),
         (("central", "--steps-scale", "3"), "share in (0, 1], got 3.0"),
         (("central", "--tasks", "parity_check", "--engine", "dask"), "unknown engine 'dask'"),
+        (("central", "--slurm", "partition"), "an option of SLURM is name=value, got 'partition'"),
+        (("central", "--slurm", "gpus_per_node=1"), "options of SLURM are for submitit"),
         (("--unpack", str(tmp_path / "none.zip")), "there is no file"),
         (("--pack", str(tmp_path / "a.zip")), "name the tables"),
         (("central", "--seeds", "-1"), "a seed lies between 0"),

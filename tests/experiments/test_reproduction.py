@@ -579,6 +579,8 @@ def test_a_fleet_side_by_side_that_cannot_work_says_why(tmp_path):
         make_engine("local", at_once=0)
     with pytest.raises(ldru.LdruError, match="an option of the local engine, not of ray"):
         make_engine("ray", at_once=2)
+    slurm = make_engine("submitit", options={"slurm_partition": "gpu"})
+    assert slurm.options == {"slurm_partition": "gpu"}
 
 
 def test_ray_gives_records_of_the_same_form(tmp_path):

@@ -35,6 +35,7 @@ class Reproduce:
         seeds: only these seeds.
         steps_scale: a share of every run's steps; what comes out is marked as scaled.
         engine: local (this machine), ray or submitit (SLURM).
+        slurm: what submitit asks of SLURM, such as slurm_partition=gpu gpus_per_node=1.
         out: the results folder.
         device: cpu or cuda; by default a GPU where there is one.
         fleet_size: how many models a fleet has, at most.
@@ -54,6 +55,7 @@ class Reproduce:
     seeds: tuple[int, ...] = ()
     steps_scale: float = 1.0
     engine: str = "local"
+    slurm: tuple[str, ...] = ()
     out: Path = Path("results")
     device: str | None = None
     fleet_size: int = FLEET_SIZE
@@ -84,7 +86,9 @@ class Reproduce:
                 ]
                 print_rows(rows, as_json=self.json)
             return
-        engine = make_engine(self.engine, at_once=self.at_once)
+        engine = make_engine(
+            self.engine, at_once=self.at_once, options=dict(map(_option, self.slurm))
+        )
         tables = [self._table(name) for name in self.names]
         if self.pack is not None:
             specs = dict.fromkeys(spec for table in tables for spec in table.runs())
@@ -142,3 +146,11 @@ class Reproduce:
 def _states(plan: Plan) -> dict[str, str]:
     """Of every run by name: whether it is done, claimed, missing ..."""
     return {spec.name: str(found.state) for spec, found in plan.found.items()}
+
+
+def _option(text: str) -> tuple[str, str | int]:
+    """An option that is written name=value."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise LdruError(f"an option of SLURM is name=value, got {text!r}")
+    return name, int(value) if value.isdigit() else value

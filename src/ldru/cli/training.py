@@ -19,8 +19,9 @@ from ldru.evaluation import Part
 from ldru.experiments.defaults import default_model, default_training
 from ldru.experiments.evaluating import evaluate_and_keep
 from ldru.experiments.observers import ProgressBar, make_trackers
+from ldru.experiments.run import Run
 from ldru.models import ModelSpec, model_name, model_spec
-from ldru.tasks import DataTask
+from ldru.tasks import AnyTask, DataTask
 from ldru.tasks.find import data_task
 from ldru.tasks.text import TEXT_SETS, prepare
 from ldru.training.distributed import this_process
@@ -75,6 +76,27 @@ class Train:
 
     def __call__(self) -> None:
         drawn = drawn_words(self.lengths, self.words, usual="1:500")
+        tasks = self._tasks()
+        self._check_texts(tasks)
+        if self.data is not None:
+            for task in tasks:
+                prepare(task.name, data=self.data, vocabulary=self.vocabulary)
+        runs = self._train(tasks)
+        if not this_process().is_first:  # of several processes one evaluates
+            return
+        results: list[Json] = []
+        first = tasks[0]
+        parts: Sequence[Part] = first.tests if isinstance(first, DataTask) else drawn.lengths
+        evaluations = evaluate_and_keep(runs, parts, words=drawn.words, seed=0)
+        for run, evaluation in zip(runs, evaluations, strict=True):
+            assert run.folder is not None
+            results.append(show_evaluation(run, evaluation, as_json=self.json))
+            draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
+        if self.json:
+            print(json.dumps(results))
+
+    def _tasks(self) -> list[AnyTask]:
+        """The tasks that are named, which one command can train."""
         tasks = [ldru.task(name) for name in self.tasks]
         if self.regex is not None or self.machine is not None or self.alphabet is not None:
             tasks.append(ldru.task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
@@ -94,21 +116,23 @@ class Train:
                     "--validation-length": self.train.validation_length != usual.validation_length,
                 },
             )
-        if self.vocabulary is not None and self.data is None:
-            raise LdruError("--vocabulary is for tokenising texts; give their folder with --data")
         for other in data[1:]:
             if _usual(other, self.settings) != _usual(data[0], self.settings):  # type: ignore[attr-defined]
                 raise LdruError(
                     f"{data[0].name!r} and {other.name!r} have other settings or test sets: train "
                     "each by a command of its own"
                 )
-        if self.data is not None:
-            for task in tasks:
-                if task.name not in TEXT_SETS:
-                    known = ", ".join(TEXT_SETS)
-                    raise LdruError(f"--data is for texts ({known}), {task.name} has none")
-            for task in tasks:
-                prepare(task.name, data=self.data, vocabulary=self.vocabulary)
+        return tasks
+
+    def _check_texts(self, tasks: Sequence[AnyTask]) -> None:
+        """Raise where texts are given to tasks that have none."""
+        if self.vocabulary is not None and self.data is None:
+            raise LdruError("--vocabulary is for tokenising texts; give their folder with --data")
+        others = [task.name for task in tasks if task.name not in TEXT_SETS]
+        if self.data is not None and others:
+            raise LdruError(f"--data is for texts ({', '.join(TEXT_SETS)}), {others[0]} has none")
+
+    def _train(self, tasks: Sequence[AnyTask]) -> list[Run]:
         is_first = this_process().is_first
         trackers = make_trackers(self.track if is_first else (), folder=self.out)
         steps = max(self.train.resolved(task).steps or 0 for task in tasks)
@@ -125,18 +149,7 @@ class Train:
                 checkpoint_seconds=self.checkpoint_seconds,
                 observers=[bar, *trackers] if is_first else (),
             )
-        if not is_first:  # of several processes one evaluates
-            return
-        results: list[Json] = []
-        trained = [run for by_seed in runs.values() for run in by_seed.values()]
-        parts: Sequence[Part] = data[0].tests if data else drawn.lengths
-        evaluations = evaluate_and_keep(trained, parts, words=drawn.words, seed=0)
-        for run, evaluation in zip(trained, evaluations, strict=True):
-            assert run.folder is not None
-            results.append(show_evaluation(run, evaluation, as_json=self.json))
-            draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
-        if self.json:
-            print(json.dumps(results))
+        return [run for by_seed in runs.values() for run in by_seed.values()]
 
 
 def _usual(task: DataTask, model: ModelSpec) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ are, an unfinished fleet goes on from its checkpoint. So a worker that dies is s
 once more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ldru.errors import LdruError, unknown_name
@@ -31,12 +31,20 @@ ENGINES: dict[str, type[Engine]] = {
 }
 
 
-def make_engine(name: str, *, at_once: int | None = None) -> Engine:
-    """An engine by name; at_once: see `LocalEngine`, the others know their machines themselves."""
+def make_engine(
+    name: str, *, at_once: int | None = None, options: Mapping[str, str | int] | None = None
+) -> Engine:
+    """An engine by name.
+
+    at_once: see `LocalEngine`; the others know their machines themselves.
+    options: of SLURM, see `SubmititEngine`.
+    """
     if name not in ENGINES:
         raise unknown_name("engine", name, ENGINES)
+    if at_once is not None and name != "local":
+        raise LdruError(f"fleets at once are an option of the local engine, not of {name}")
+    if options and name != "submitit":
+        raise LdruError(f"{', '.join(options)}: options of SLURM are for submitit, not for {name}")
     if name == "local":
         return LocalEngine(at_once=at_once)
-    if at_once is not None:
-        raise LdruError(f"fleets at once are an option of the local engine, not of {name}")
-    return ENGINES[name]()
+    return SubmititEngine(options=options) if name == "submitit" else ENGINES[name]()
