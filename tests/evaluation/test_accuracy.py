@@ -113,7 +113,7 @@ def test_other_bad_input_is_one_clear_error():
     task = ldru.task("parity_check")
     with pytest.raises(ldru.LdruError, match="length 0"):
         evaluate(machine_scorer(task), task, [0])
-    with pytest.raises(ldru.LdruError, match="no length"):
+    with pytest.raises(ldru.LdruError, match="at least one length"):
         evaluate(machine_scorer(task), task, [])
     with pytest.raises(ldru.LdruError, match="at least one word"):
         evaluate(machine_scorer(task), task, [3], words=0)
