@@ -75,6 +75,20 @@ def test_predict_reads_standard_input(capsys, run_folder, monkeypatch):
     assert [line.split("\t")[0] for line in out.splitlines()] == ["word", "0101", "111"]
 
 
+def test_predict_passes_over_empty_lines_and_says_so(capsys, run_folder, tmp_path, monkeypatch):
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"\xef\xbb\xbf0101\n\n111\n \n")
+    code, out, err = call(capsys, "predict", run_folder, "--file", path, "--json")
+    assert code == 0
+    assert [answer["word"] for answer in json.loads(out)] == ["0101", "111"]
+    assert "2 empty lines were passed over" in err
+    broken = io.TextIOWrapper(io.BytesIO(b"01\xff\n"), encoding="utf-8", errors="strict")
+    monkeypatch.setattr(sys, "stdin", broken)
+    code, _, err = call(capsys, "predict", run_folder)
+    assert code == 2
+    assert "cannot read standard input" in err
+
+
 def test_lists(capsys):
     code, out, _ = call(capsys, "tasks", "--json")
     assert code == 0

@@ -135,6 +135,32 @@ def test_padding_on_either_side_and_in_between_changes_nothing():
         model(tokens, torch.zeros_like(mask))
     with pytest.raises(ldru.LdruError, match="one of them"):
         model(tokens, inputs_embeds=vectors)
+    for wrong in (mask[:1], mask[:, :3], torch.ones(4, width + 2)):
+        with pytest.raises(ldru.LdruError, match=r"expected \[4, 10\], got"):
+            model(tokens, wrong)
+
+
+def test_settings_that_no_model_can_have_are_refused():
+    for wrong, message in (
+        ({"associativity": -1}, "not be negative"),
+        ({"vocab_size": 0}, "vocab"),
+    ):
+        with pytest.raises(ldru.LdruError, match=message):
+            hf.LDRUModel(hf.LDRUConfig(**{"vocab_size": 11, "dim": 6, **wrong}))
+
+
+def test_the_associativity_loss_keeps_within_the_range_of_float16():
+    model = small_model(associativity=0.5, dropout=0.0).float().train()
+    with torch.no_grad():
+        for name, parameter in model.ldru.encoder.operator.named_parameters():
+            parameter *= 300 if name in ("left.weight", "right.weight") else 1
+    tokens, labels = torch.randint(11, (4, 6)), torch.tensor([0, 1, 2, 0])
+    want = model(tokens, labels=labels).loss
+    with torch.autocast("cpu", torch.float16):
+        found = model(tokens, labels=labels).loss
+    torch.testing.assert_close(found, want, rtol=1e-2, atol=1e-2)
+    with pytest.raises(ldru.LdruError, match="range of float16: take bfloat16"):
+        model.half()(tokens, labels=labels)
 
 
 def test_loss_is_cross_entropy_and_the_weighed_associativity():

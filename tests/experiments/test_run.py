@@ -9,7 +9,7 @@ import ldru
 from ldru.experiments.records import make_record
 from ldru.experiments.run import Run
 from ldru.tensors import save_tensors
-from ldru.training.checkpoint import LogEntry
+from ldru.training.checkpoint import Checkpoint, LogEntry
 
 SMALL = ldru.TrainSpec(batch_size=8, validate_every=20, validation_words=16, validation_length=10)
 
@@ -192,6 +192,8 @@ def test_a_task_is_what_it_was_given_as_whatever_its_name(tmp_path):
         ldru.DataTask.of("own", sets, labels=["a", "b"])
     with pytest.raises(ldru.LdruError, match="'sst2' comes with ldru: rename yours"):
         ldru.train(ldru.DataTask.of("sst2", sets), steps=1)
+    with pytest.raises(ldru.LdruError, match="'parity_check' comes with ldru: rename yours"):
+        ldru.train(ldru.DataTask.of("parity_check", sets), steps=1)
     with pytest.raises(ldru.LdruError, match="other has no test sets"):
         ldru.train(ldru.DataTask.of("other", sets), **{**arguments, "out": None})[0].evaluate()
 
@@ -266,3 +268,21 @@ def test_the_record_has_the_last_and_the_best_validation():
     assert (record.final.step, record.final.accuracy) == (30, 0.7)
     assert (record.best.step, record.best.accuracy) == (20, 0.9)
     assert record.seconds == 6.0
+
+
+def test_a_training_that_could_not_begin_leaves_nothing(tmp_path, small_listops):
+    out, mixed = tmp_path / "runs", ["listops_40", "parity_check"]
+    settings = ldru.TrainSpec(steps=1)
+    with pytest.raises(ldru.LdruError, match="several calls"):
+        ldru.train_many(mixed, model=ldru.LDRUSpec(dim=4), settings=settings, out=out)
+    assert not list(out.iterdir())
+
+
+def test_a_damaged_checkpoint_has_a_way_out(tmp_path):
+    folder = tmp_path / ".unfinished-0"
+    folder.mkdir()
+    (folder / "checkpoint.safetensors").write_bytes(b"broken")
+    with pytest.raises(
+        ldru.LdruError, match=r"remove '.*unfinished-0' to begin this training again"
+    ):
+        Checkpoint(folder).load()

@@ -12,7 +12,7 @@ import torch
 
 import ldru
 from ldru.experiments.defaults import default_model, default_training
-from ldru.experiments.evaluating import are_alike
+from ldru.experiments.evaluating import are_alike, evaluate_runs
 from ldru.experiments.predicting import predict_stream
 from ldru.experiments.training import run_spec
 from ldru.tasks.text import TEXT_SETS, prepare
@@ -111,16 +111,31 @@ def test_without_a_vocabulary_the_way_out_is_said(run, monkeypatch, tmp_path):
         run.predict(["a film"])
 
 
-def test_a_stream_is_answered_in_its_order_up_to_a_bad_text(run, monkeypatch):
-    monkeypatch.setattr("ldru.experiments.predicting.PART_WORDS", 3)
+def test_a_run_is_not_evaluated_on_other_texts(run, small_texts, monkeypatch, tmp_path):
+    monkeypatch.setenv("LDRU_DATA", str(tmp_path / "elsewhere"))
+    (small_texts / "SST-2" / "train.tsv").write_text("sentence\tlabel\nfine\t0\n")
+    ldru.text.prepare("sst2", data=small_texts)
+    other = replace(run, task=ldru.task("sst2"))
+    for evaluate in (lambda: other.evaluate(), lambda: evaluate_runs([other], ["dev"])):
+        with pytest.raises(ldru.LdruError, match=r"trained on other words of 'sst2'.*LDRU_DATA"):
+            evaluate()
+    assert other.predict(["dull"])[0].label == run.predict(["dull"])[0].label
+
+
+def test_a_stream_is_answered_in_its_order_up_to_a_bad_text(run):
     texts = ["dull " * (n * 7 % 11 + 1) for n in range(10)]
-    found = list(predict_stream(run, iter(texts)))
+    found = list(predict_stream(run, iter(texts), at_once=3))
     assert [answer.word for answer in found] == texts
     alone = [run.predict([text])[0] for text in texts]
     for one, other in zip(found, alone, strict=True):
         assert one.label == other.label
         assert one.probability == pytest.approx(other.probability, abs=1e-6)
-    stream = predict_stream(run, [*texts[:4], " ", "film"])
+    waited: list[str] = []
+    live = predict_stream(run, (waited.append(text) or text for text in texts), at_once=1)
+    for number, answer in enumerate(live, start=1):
+        assert len(waited) == number
+        assert answer.word == texts[number - 1]
+    stream = predict_stream(run, [*texts[:4], " ", "film"], at_once=3)
     assert [next(stream).word for _ in range(4)] == texts[:4]
     with pytest.raises(ldru.LdruError, match="word 5: the text ' ' is empty"):
         next(stream)

@@ -94,6 +94,19 @@ def test_what_is_no_expression_is_pointed_at(text, message):
         evaluate(text)
 
 
+def test_of_a_long_expression_only_the_place_is_shown():
+    text = "[MAX " + "1 " * 10_000 + "x " + "2 " * 10_000 + "]"
+    with pytest.raises(LdruError) as caught:
+        encode(text)
+    said, shown, pointer = str(caught.value).splitlines()
+    assert said.startswith("token 10002, 'x', is none of")
+    assert len(shown) < 150
+    assert shown[pointer.index("^")] == "x"
+    with pytest.raises(LdruError) as caught:
+        encode("y" * 10_000)
+    assert len(str(caught.value)) < 400
+
+
 def shapes(depth, grammar, length):
     """Every argument at a depth with that many tokens as (shape, probability), by definition."""
     is_deepest = depth == grammar.max_depth
@@ -266,6 +279,8 @@ def test_original_files_come_and_go(tmp_path):
     path.write_text("9\t[MAX 2 9 ]\n9\t[MAX 2 9\n")
     with pytest.raises(LdruError, match=r"line 2: token 1, .* never closed"):
         read_tsv(path)
+    path.write_bytes(b"\xef\xbb\xbf9\t[MAX 2 9 ]\r\n8\t[MAX 2\x0c8 ]\n")
+    assert read_tsv(path).labels.tolist() == [9, 8]
     path.write_text("")
     with pytest.raises(LdruError, match=r"some\.tsv has no lines"):
         read_tsv(path)

@@ -1,5 +1,6 @@
 """Texts as tokens: against WordPiece written out, and what is said of files that are wrong."""
 
+import hashlib
 import json
 import shutil
 import sys
@@ -192,10 +193,12 @@ def test_without_data_the_error_says_what_is_expected(small_texts, tmp_path):
         ("good\t1\tx\n", r"train.tsv, line 3: expected 2 columns, got 3"),
         ("good\t2\n", r"line 3: unknown label '2' \(known: 0, 1\)"),
         (" \t1\n", r"line 3: a text is empty"),
+        ("caf\udce9\t1\n", r"line 3: is not valid UTF-8"),
     ],
 )
 def test_a_wrong_row_is_named(small_texts, text, message):
-    (small_texts / "SST-2" / "train.tsv").write_text("sentence\tlabel\nfine\t0\n" + text)
+    content = ("sentence\tlabel\nfine\t0\n" + text).encode(errors="surrogateescape")
+    (small_texts / "SST-2" / "train.tsv").write_bytes(content)
     with pytest.raises(LdruError, match=f"{message}; mend that row, or leave such rows out"):
         prepare("sst2", data=small_texts)
     assert not (small_texts.parent / "data" / "text" / "sst2" / "train").exists()
@@ -218,8 +221,16 @@ def test_a_vocabulary_of_another_size_or_order_is_an_error(small_texts):
     path = small_texts / "bert_vocab" / "vocab.txt"
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-1]) + "\n")
-    with pytest.raises(LdruError, match=r"30,521 words.*30,522"):
+    with pytest.raises(LdruError, match=r"30,521 lines.*30,522 of both"):
         prepare("sst2", data=small_texts)
+    path.write_text("\n".join([*lines, lines[-1]]) + "\n")
+    with pytest.raises(LdruError, match=r"30,523 lines and 30,522 different words"):
+        prepare("sst2", data=small_texts)
+    path.write_text("\n".join(lines) + "\n")
+    checksum = WordPiece(path).checksum
+    assert checksum == hashlib.sha256(path.read_bytes()).hexdigest()  # as in older records
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert WordPiece(path).checksum == checksum
     lines[0], lines[1] = lines[1], lines[0]
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(LdruError, match=r"\[PAD\] should be number 0, is 1"):

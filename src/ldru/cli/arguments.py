@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
 
 import ldru
+from ldru.cli.printing import say
 from ldru.errors import LdruError
 from ldru.evaluation import parse_lengths
 from ldru.experiments.results import WORDS
@@ -76,12 +78,21 @@ def check_not_drawn(task: DataTask, are_given: Mapping[str, bool]) -> None:
 
 
 def lines(path: Path | None) -> Iterator[str]:
-    """Lines of a file, or of standard input."""
-    if path is None:
-        yield from (line.rstrip("\r\n") for line in sys.stdin)
-        return
+    """Lines of a file, or of standard input, that are not empty; of those it says how many."""
+    empty = 0
     try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            yield from (line.rstrip("\r\n") for line in file)
+        with (
+            nullcontext(sys.stdin)
+            if path is None
+            else path.open(encoding="utf-8-sig", newline="\n") as file
+        ):
+            for line in file:
+                if line.strip():
+                    yield line.rstrip("\r\n")
+                else:
+                    empty += 1
     except (OSError, UnicodeDecodeError) as problem:
-        raise LdruError(f"cannot read {str(path)!r}: {problem}") from problem
+        name = "standard input" if path is None else repr(str(path))
+        raise LdruError(f"cannot read {name}: {problem}") from problem
+    if empty:
+        say(f"{empty} empty lines were passed over")

@@ -48,7 +48,7 @@ class Bench:
     """
 
     name: Positional[str]
-    out: Path = Path("benchmarks")
+    out: Path = Path("bench")
     device: str | None = None
     quick: bool = False
     json: bool = False

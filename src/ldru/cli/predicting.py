@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tyro.conf import Positional
 from ldru.cli.arguments import lines, open_run
 from ldru.cli.printing import say
 from ldru.errors import LdruError
-from ldru.experiments.predicting import predict_stream
+from ldru.experiments.predicting import PART_WORDS, predict_stream
 from ldru.tasks.text import TEXT_SETS
 from ldru.tasks.text.store import keep_vocabulary
 from ldru.tasks.text.wordpiece import WordPiece
@@ -51,7 +52,10 @@ class Predict:
                     f"{str(self.vocabulary)!r}"
                 )
             keep_vocabulary(wordpiece)
-        found = predict_stream(run, self.words or lines(self.file))
+        is_asked_live = not self.words and self.file is None and sys.stdin.isatty()
+        found = predict_stream(
+            run, self.words or lines(self.file), at_once=1 if is_asked_live else PART_WORDS
+        )
         if self.json:
             print(json.dumps([dataclasses.asdict(prediction) for prediction in found]))
             return

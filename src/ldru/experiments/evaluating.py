@@ -35,7 +35,7 @@ def evaluate_runs(
     on_length: called with each length, once for every group of `together`.
     """
     for run in runs:
-        run.check_vocabulary()
+        run.check_store()
     chosen = list(lengths)
     evaluations: dict[int, Evaluation] = {}
     for group in together(runs):

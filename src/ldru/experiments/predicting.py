@@ -10,10 +10,15 @@ PART_WORDS, PART_LETTERS = 2**13, 2**22
 """How much of a stream is held at once: enough for batches of like lengths."""
 
 
-def predict_stream(run: Run, words: Iterable[str]) -> Iterator[Prediction]:
-    """Answers to words, many at once; a bad word ends them after the good ones."""
+def predict_stream(
+    run: Run, words: Iterable[str], *, at_once: int = PART_WORDS
+) -> Iterator[Prediction]:
+    """Answers to words, many at once; a bad word ends them after the good ones.
+
+    at_once: how many words are waited for before the first is answered.
+    """
     done = 0
-    for part in _parts(words):
+    for part in _parts(words, at_once):
         try:
             found = run.predict(part)
         except LdruError as problem:
@@ -36,14 +41,17 @@ def _why_not(run: Run, word: str) -> LdruError | None:
     return None
 
 
-def _parts(words: Iterable[str]) -> Iterator[list[str]]:
+def _parts(words: Iterable[str], at_once: int) -> Iterator[list[str]]:
     """Words in lists of bounded size."""
     part: list[str] = []
     letters = 0
     for word in words:
-        if len(part) == PART_WORDS or (part and letters + len(word) > PART_LETTERS):
+        if part and letters + len(word) > PART_LETTERS:
             yield part
             part, letters = [], 0
         part.append(word)
         letters += len(word)
+        if len(part) == at_once:
+            yield part
+            part, letters = [], 0
     yield part

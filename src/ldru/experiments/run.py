@@ -132,7 +132,7 @@ class Run:
         on_length: Callable[[Part], None] | None = None,
     ) -> Evaluation:
         """Counts by length on test words, or by test set; see `ldru.evaluate`."""
-        self.check_vocabulary()
+        self.check_store()
         if lengths is None:
             if not isinstance(self.task, DataTask):
                 raise LdruError(f"{self.task.name} is evaluated by length; say which: [50, 500]")
@@ -197,6 +197,24 @@ class Run:
                 f"{str(data_folder())!r}; choose its own store with $LDRU_DATA"
             )
 
+    def check_store(self) -> None:
+        """Raise if the texts of the store are others than those that the run was trained on."""
+        self.check_vocabulary()
+        if isinstance(self.task, DataTask) and self.task.vocabulary() is not None:
+            self.check_words()
+
+    def check_words(self) -> None:
+        """Raise if a data set has other words here than the run was trained on."""
+        known = self.record.data
+        if known is None or not isinstance(self.task, DataTask):
+            return
+        if (checksum := self.task.words(TRAIN).checksum) != known:
+            raise LdruError(
+                f"{self.spec.name} was trained on other words of {self.task.name!r} (checksum "
+                f"{known}) than those in {str(data_folder())!r} ({checksum}); choose its own store "
+                "with $LDRU_DATA, or train in another folder"
+            )
+
     @cached_property
     def _has_own_vocabulary(self) -> bool:
         known = self.record.vocabulary
@@ -210,21 +228,27 @@ class Run:
         if not words:
             return []
         encoded = self.encode_all(words)
-        labels, shares = self._answers([tokens for tokens, _ in encoded])
+        tokens = [tokens for tokens, _ in encoded]
+        labels, shares = self._answers(tokens)
         names = self.task.labels if isinstance(self.task, DataTask) else ()
         return [
             Prediction(
                 word=word,
                 label=label,
                 probability=share,
-                expected=self.task.answer(tokens),
+                expected=expected,
                 name=names[label] if names else None,
                 is_cut=is_cut,
             )
-            for word, (tokens, is_cut), label, share in zip(
-                words, encoded, labels, shares, strict=True
+            for word, (_, is_cut), label, share, expected in zip(
+                words, encoded, labels, shares, self._right_answers(tokens), strict=True
             )
         ]
+
+    def _right_answers(self, tokens: Sequence[NDArray[np.int64]]) -> Sequence[int | None]:
+        if isinstance(self.task, DataTask) and self.task.answer_all is not None:
+            return self.task.answer_all(tokens)
+        return [self.task.answer(word) for word in tokens]
 
     @property
     def language(self) -> Task:

@@ -20,7 +20,7 @@ from ldru.models import ModelSpec, describe_backend
 from ldru.tasks import AnyTask, DataTask, TaskSpec, task_from_spec
 from ldru.tasks import task as find_task
 from ldru.tasks.data_task import TRAIN
-from ldru.tasks.find import data_task
+from ldru.tasks.find import known_task
 from ldru.training.checkpoint import Checkpoint, LogEntry
 from ldru.training.distributed import joined, own_device, this_process
 from ldru.training.fleet import Member
@@ -95,8 +95,8 @@ def train_many(
     source = None if init_from is None else Run.open(init_from)
     names = {task.name: task.spec for task in chosen}
     for task in chosen:
-        if isinstance(task, DataTask) and task.is_own and data_task(task.name) is not None:
-            raise LdruError(f"a data set called {task.name!r} comes with ldru: rename yours")
+        if isinstance(task, DataTask) and task.is_own and known_task(task.name) is not None:
+            raise LdruError(f"a task called {task.name!r} comes with ldru: rename yours")
         if names[task.name] != task.spec:
             raise LdruError(f"two different tasks are called {task.name!r}; train them apart")
     specs = [
@@ -295,16 +295,5 @@ def _prepare_folder(
             raise LdruError(f"{str(out)!r} holds this training, stopped at step {step}; {way_out}")
     for spec in finished:
         done[spec] = Run.open(out / spec.name, task=plan[spec])
-        _check_words(done[spec])
+        done[spec].check_words()
     return checkpoint
-
-
-def _check_words(run: Run) -> None:
-    """Raise where a finished run is of other words than its data set has here."""
-    if run.record.data is None or not isinstance(run.task, DataTask):
-        return
-    if (checksum := run.task.words(TRAIN).checksum) != run.record.data:
-        raise LdruError(
-            f"{str(run.folder)!r} was trained on other words of {run.task.name!r} (checksum "
-            f"{run.record.data}, here {checksum}); choose another folder"
-        )

@@ -10,6 +10,7 @@ from ldru.errors import LdruError, MissingExtraError
 from ldru.layers import Linear
 from ldru.models import LDRU
 from ldru.models.embedding import Embedding
+from ldru.models.words import check_sizes
 from ldru.tasks.text.wordpiece import VOCAB_SIZE
 
 try:
@@ -72,6 +73,9 @@ class LDRUModel(LDRUPreTrainedModel):
 
     def __init__(self, config: LDRUConfig) -> None:
         super().__init__(config)
+        check_sizes(vocab_size=config.vocab_size)
+        if not config.associativity >= 0:
+            raise LdruError(f"associativity must not be negative, got {config.associativity}")
         self.embedding: nn.Module = Embedding(config.vocab_size, config.dim)
         self.encoder = LDRU(
             dim=config.dim,
@@ -105,7 +109,14 @@ class LDRUModel(LDRUPreTrainedModel):
         if (input_ids is None) == (inputs_embeds is None):
             raise LdruError("give input_ids or inputs_embeds, one of them")
         lengths = None
+        given = inputs_embeds if input_ids is None else input_ids
+        assert given is not None
         if attention_mask is not None:
+            if attention_mask.shape != given.shape[:2]:
+                raise LdruError(
+                    f"the attention mask says of each token whether it counts: expected "
+                    f"{list(given.shape[:2])}, got {list(attention_mask.shape)}"
+                )
             order, lengths = tokens_first(attention_mask)
             if input_ids is not None:
                 input_ids = input_ids.gather(1, order)

@@ -4,6 +4,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from ldru.errors import LdruError
@@ -15,6 +16,7 @@ from ldru.models.spec import ModelSpec
 from ldru.models.words import check_sizes, check_words
 from ldru.operators import build_operator
 from ldru.tree import (
+    Combine,
     Finish,
     Level,
     associativity_loss,
@@ -116,12 +118,31 @@ class LDRU(nn.Module):
         root = levels[-1].nodes[:, 0]
         if return_levels:
             return root, levels
-        return root, associativity_loss(combine, levels)
+        return root, _loss_in_range(combine, levels)
 
     def finish(self) -> Finish:
         """What happens to the nodes of each level, one call a level."""
         level_numbers = itertools.count()
         return lambda nodes: self.dropout(self.block(nodes), next(level_numbers))
+
+
+def _loss_in_range(combine: Combine, levels: list[Level]) -> Tensor:
+    """The associativity loss, in float32 where PyTorch would multiply in float16.
+
+    No norm comes between the two operators of (ab)c, and trained ones leave float16's range.
+    """
+    nodes = levels[0].nodes
+    kind = nodes.device.type
+    if nodes.dtype == torch.float16:
+        raise LdruError(
+            "the associativity loss leaves the range of float16: take bfloat16, or weights in "
+            "float32, or do without the loss"
+        )
+    if not torch.is_autocast_enabled(kind) or torch.get_autocast_dtype(kind) != torch.float16:
+        return associativity_loss(combine, levels)
+    with torch.autocast(kind, enabled=False):
+        wide = [Level(level.nodes.float(), level.lengths) for level in levels]
+        return associativity_loss(combine, wide)
 
 
 class LDRUClassifier(nn.Module):

@@ -37,6 +37,7 @@ class DataTask:
     labels: names of the classes, where they have any.
     metrics: what its results are told by, of `ldru.evaluation.METRICS`.
     answer: tokens -> the right label; None where nobody knows.
+    answer_all: the same for many words, where that is faster.
     vocabulary: the checksum of what texts are read with now, None where nothing is there.
     is_own: whether it does not come with the library, and cannot be found by its name.
     """
@@ -48,6 +49,7 @@ class DataTask:
     open_set: Callable[[str], WordSet]
     encode: Callable[[str], NDArray[np.int64]]
     answer: Callable[[NDArray[np.int64]], int | None] = lambda tokens: None
+    answer_all: Callable[[Sequence[NDArray[np.int64]]], list[int]] | None = None
     encode_all: Callable[[Sequence[str]], list[Encoded]] | None = None
     labels: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ("accuracy",)

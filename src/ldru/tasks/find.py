@@ -46,8 +46,13 @@ def data_task(name: str) -> DataTask | None:
     return listops_task(name) or text_task(name)
 
 
+def known_task(name: str) -> AnyTask | None:
+    """A task that comes with the library, by name; None for other names."""
+    return data_task(name) or regular.by_name(name)
+
+
 def _by_name(name: str) -> AnyTask:
-    found = data_task(name) or regular.by_name(name)
+    found = known_task(name)
     if found is None:
         raise unknown_name("task", name, [*regular.NAMES, "listops_N", *TEXT_SETS])
     return found

@@ -68,7 +68,12 @@ class Checkpoint:
 
     def load(self) -> Saved:
         """The state that was kept."""
-        tensors, metadata = load_tensors(self.folder / FILE)
+        try:
+            tensors, metadata = load_tensors(self.folder / FILE)
+        except RunError as problem:
+            raise RunError(
+                f"{problem}; remove {str(self.folder)!r} to begin this training again"
+            ) from problem
         if not {"step", "names", "logs"} <= set(metadata):
             raise RunError(f"{str(self.folder / FILE)!r} is not a checkpoint of a fleet")
         logs = {
@@ -96,7 +101,11 @@ class Checkpoint:
                     f"another process is at this training in {str(self.folder.parent)!r}; wait for "
                     "it, or choose another folder"
                 )
-            yield
+            try:
+                yield
+            finally:
+                if {path.name for path in self.folder.glob("*")} == {LOCK}:
+                    self.remove()  # nothing was kept
 
     def clear(self) -> None:
         """Forget the state, so that other members may train."""

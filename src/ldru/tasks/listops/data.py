@@ -8,6 +8,7 @@ Words of a set are all different; short test words may also be training words: t
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -77,7 +78,8 @@ def listops_task(name: str) -> DataTask | None:
         tests=TEST_SETS,
         open_set=open_set,
         encode=encode,
-        answer=_answer,
+        answer=lambda tokens: _answer_all([tokens])[0],
+        answer_all=_answer_all,
         recommended=Recommended(steps=200_000, learning_rate=2.5e-4, dropout=0.05),
     )
 
@@ -138,8 +140,9 @@ def _kept(source: Source) -> WordSet:
     return kept(data_folder() / "listops" / digest(settings), make, about=settings)
 
 
-def _answer(tokens: IntArray) -> int:
-    return int(values(tokens.astype(np.uint8), np.array([0, len(tokens)]))[0])
+def _answer_all(words: Sequence[IntArray]) -> list[int]:
+    offsets = np.cumsum([0, *map(len, words)])
+    return values(np.concatenate(words).astype(np.uint8), offsets).tolist()
 
 
 def _short(count: int) -> str:

@@ -23,6 +23,9 @@ NUMBERS = {token: number for number, token in enumerate(TOKENS)}
 CHUNK = 2**15
 """Words evaluated at once."""
 
+SHOWN = 60
+"""Letters of an expression that an error shows on either side of a token."""
+
 IntArray = NDArray[np.int64]
 
 
@@ -115,7 +118,11 @@ def _combine(operators: NDArray[np.int8], counts: NDArray[np.int16]) -> IntArray
 
 
 def _problem(expression: str, place: int, match: re.Match[str], reason: str) -> LdruError:
-    begin, end = match.span()
-    shown = re.sub(r"\s", " ", expression)
-    pointer = " " * begin + "^" * (end - begin)
-    return LdruError(f"token {place + 1}, {match[0]!r}, {reason}\n  {shown}\n  {pointer}")
+    begin, end = match.start(), min(match.end(), match.start() + SHOWN)
+    left, right = max(0, begin - SHOWN), end + SHOWN
+    dots = "... " if left else ""
+    shown = dots + re.sub(r"\s", " ", expression[left:right])
+    shown += " ..." if right < len(expression) else ""
+    pointer = " " * (len(dots) + begin - left) + "^" * (end - begin)
+    token = repr(match[0][:SHOWN])
+    return LdruError(f"token {place + 1}, {token}, {reason}\n  {shown}\n  {pointer}")

@@ -20,10 +20,11 @@ def read_tsv(path: str | Path) -> WordSet:
     """The words of an original file; a wrong line or value is an error that names the line."""
     words, labels = [], []
     try:
-        lines = Path(path).read_text().splitlines()
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
-    for number, line in enumerate(lines, start=1):
+    # Only a line feed ends a line, or errors would name others than an editor shows.
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], start=1):
         value, tab, expression = line.partition("\t")
         if not tab or value not in TOKENS[:FIRST_OPERATOR]:
             raise LdruError(

@@ -169,6 +169,9 @@ def _official_rows(
     numbers = {text: number for number, text in enumerate(official.labels)}
     for line, row in rows:
         place = f"{path}, line {line}"
+        if any("\ud800" <= letter <= "\udfff" for text in row for letter in text):
+            complain(f"{place}: is not valid UTF-8")
+            continue
         if len(row) != len(columns):
             complain(f"{place}: expected {len(columns)} columns, got {len(row)}")
             continue
@@ -194,12 +197,10 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _lines(path: Path) -> Iterable[str]:
-    # Texts may hold other characters that Python would take for the end of a line.
-    try:
-        with path.open(encoding="utf-8-sig", newline="\n") as file:
-            yield from file
-    except UnicodeDecodeError as problem:
-        raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
+    # Texts may hold other characters that Python would take for the end of a line. What is not
+    # UTF-8 is let through as surrogates, so that the row can be named.
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+        yield from file
 
 
 def _hub_rows(text_set: TextSet, part: str, complain: Callable[[str], None]) -> Iterator[Row]:

@@ -47,8 +47,9 @@ class WordPiece:
 
     def __init__(self, vocabulary: str | Path) -> None:
         self.path = Path(vocabulary)
-        read_vocabulary(self.path)
-        self.checksum = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        # Of the words, so that other ends of lines are no other vocabulary.
+        words = "".join(f"{word}\n" for word in read_vocabulary(self.path))
+        self.checksum = hashlib.sha256(words.encode()).hexdigest()
 
     @cached_property
     def _tokeniser(self) -> "Tokenizer":
@@ -108,8 +109,9 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     words = {line.rstrip("\r"): number for number, line in enumerate(lines)}
     if len(words) != VOCAB_SIZE or len(lines) != VOCAB_SIZE:
         raise LdruError(
-            f"the vocabulary {str(path)!r} has {len(words):,} words; that of bert-base-uncased, "
-            f"which the models are made for, has {VOCAB_SIZE:,}"
+            f"the vocabulary {str(path)!r} has {len(lines):,} lines and {len(words):,} different "
+            f"words; that of bert-base-uncased, which the models are made for, has "
+            f"{VOCAB_SIZE:,} of both: put its vocab.txt there"
         )
     wrong = [mark for mark, number in MARKS.items() if words.get(mark) != number]
     if wrong:
