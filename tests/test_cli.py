@@ -81,7 +81,7 @@ def test_predict_passes_over_empty_lines_and_says_so(capsys, run_folder, tmp_pat
     code, out, err = call(capsys, "predict", run_folder, "--file", path, "--json")
     assert code == 0
     assert [answer["word"] for answer in json.loads(out)] == ["0101", "111"]
-    assert "2 empty lines were passed over" in err
+    assert "empty lines passed over: 2" in err
     broken = io.TextIOWrapper(io.BytesIO(b"01\xff\n"), encoding="utf-8", errors="strict")
     monkeypatch.setattr(sys, "stdin", broken)
     code, _, err = call(capsys, "predict", run_folder)

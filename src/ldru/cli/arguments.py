@@ -81,11 +81,8 @@ def lines(path: Path | None) -> Iterator[str]:
     """Lines of a file, or of standard input, that are not empty; of those it says how many."""
     empty = 0
     try:
-        with (
-            nullcontext(sys.stdin)
-            if path is None
-            else path.open(encoding="utf-8-sig", newline="\n") as file
-        ):
+        source = path.open(encoding="utf-8-sig", newline="\n") if path else nullcontext(sys.stdin)
+        with source as file:
             for line in file:
                 if line.strip():
                     yield line.rstrip("\r\n")
@@ -95,4 +92,4 @@ def lines(path: Path | None) -> Iterator[str]:
         name = "standard input" if path is None else repr(str(path))
         raise LdruError(f"cannot read {name}: {problem}") from problem
     if empty:
-        say(f"{empty} empty lines were passed over")
+        say(f"empty lines passed over: {empty}")

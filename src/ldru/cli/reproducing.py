@@ -144,7 +144,7 @@ class Reproduce:
 
 
 def _states(plan: Plan) -> dict[str, str]:
-    """Of every run by name: whether it is done, claimed, missing ..."""
+    """What there is of every run, by its name."""
     return {spec.name: str(found.state) for spec, found in plan.found.items()}
 
 

@@ -3,6 +3,7 @@ Hugging Face hub."""
 
 import csv
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,9 @@ def _has_subset(text_set: TextSet, data: str | Path) -> bool:
     return text_set.subset_of is None and any(folder.glob("*subset*"))
 
 
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""What stands in a text for bytes that are not UTF-8."""
+
 Row = tuple[str, Sequence[str], int]
 """Where it stands, for errors; its texts; its label."""
 
@@ -169,7 +173,7 @@ def _official_rows(
     numbers = {text: number for number, text in enumerate(official.labels)}
     for line, row in rows:
         place = f"{path}, line {line}"
-        if any("\ud800" <= letter <= "\udfff" for text in row for letter in text):
+        if any(map(SURROGATE.search, row)):
             complain(f"{place}: is not valid UTF-8")
             continue
         if len(row) != len(columns):

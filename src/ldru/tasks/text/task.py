@@ -10,6 +10,7 @@ from ldru.errors import LdruError
 from ldru.tasks.data_task import VALIDATION, DataTask, Encoded
 from ldru.tasks.task import TaskSpec
 from ldru.tasks.text.sets import TEXT_SETS, TextSet
+from ldru.tasks.text.sources import SURROGATE
 from ldru.tasks.text.store import kept_vocabulary, open_words
 from ldru.tasks.text.wordpiece import VOCAB_SIZE, WordPiece
 from ldru.tasks.word_set import WordSet
@@ -79,7 +80,7 @@ def _split(text_set: TextSet, text: str) -> list[str]:
         raise LdruError(f"{text_set.name} takes {wanted}, got {text[:60]!r}")
     if not all(part.strip() for part in parts):
         raise LdruError(f"the text {text[:60]!r} is empty")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
+    if SURROGATE.search(text):
         raise LdruError(f"the text {text[:60]!r} is not valid UTF-8")
     return [part.strip() for part in parts]
 
