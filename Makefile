@@ -33,30 +33,31 @@ test-slow: install
 test-gpu: install
 	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
 
-# The README's table and figure and the shipped models, from the records under results/.
+# Packs the records of results/runs, and writes the README's table and figure, the tables and
+# figures under results/ and the shipped models.
 results: install
-	$(BIN)/python -m ldru.experiments.publishing
+	$(BIN)/python -m tools.publish
 
-# Exact machines of the runs under results/ that have no verdict yet; half an hour for all.
+# Exact machines of the runs under results/runs that have no verdict yet.
 verdicts: install
-	$(BIN)/python -m ldru.experiments.verdicts
+	$(BIN)/python -m tools.verdicts
 
 # What docs/analysis.md shows, for tasks; about five minutes.
 ANALYSIS := results/analysis
-figures   = --plot $(ANALYSIS)/$(1).png $(ANALYSIS)/$(1).svg --json > $(ANALYSIS)/$(1).json
+figures   = --plot $(ANALYSIS)/$(1).png --json > $(ANALYSIS)/$(1).json
 
 analysis: install
 	mkdir -p $(ANALYSIS)
 	$(BIN)/ldru monoid dyck_2 $(call figures,dyck_2-monoid)
-	$(BIN)/ldru monoid dyck_6 --heatmap 10:40:2 42:60:2 62:100:4 102:150:4 480:500:2 \
+	$(BIN)/ldru heatmaps dyck_6 --ranges 10:40:2 42:60:2 62:100:4 102:150:4 480:500:2 \
 	  $(call figures,dyck_6-heatmaps)
 	for task in dyck_4 dyck_6 dyck_8 dyck_12; do \
-	  $(BIN)/ldru monoid $$task --coverage 40 60 100 150 --test 500 \
+	  $(BIN)/ldru coverage $$task --lengths 40 60 100 150 --test 500 \
 	    $(call figures,$$task-coverage) || exit 1; \
 	done
 
 # The same for trained runs; EMBEDDED="RUN RUN" compares two, such as trained up to 40 and to 150.
-DYCK_6   ?= $(patsubst %/,%,$(dir $(wildcard results/runs/dyck_6-ldru-seed*/weights.safetensors)))
+DYCK_6   ?= dyck_6
 EMBEDDED ?= $(firstword $(DYCK_6))
 
 analysis-runs: install

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import ldru
-from ldru.errors import LdruError
-from ldru.experiments.defaults import default_model, default_training
+from ldru.base.errors import LdruError
+from ldru.paper.settings import default_model, default_training
 from ldru.tasks.text import TEXT_SETS, prepare
-from tests.test_cli import call
+from tests.cli.test_cli import call
 
 transformers = pytest.importorskip("transformers")
 
@@ -38,10 +38,10 @@ def offline(monkeypatch):
 def run(small_texts, tmp_path):
     prepare("sst2", data=small_texts)
     task = ldru.task("sst2")
-    model = replace(default_model(task, "ldru"), dim=8)
+    model = replace(default_model(task.spec, "ldru"), dim=8)
     settings = replace(default_training(task, model), batch_size=4)
     trained = ldru.train(task, model=model, steps=3, settings=settings, out=tmp_path / "runs")[0]
-    return trained.with_evaluation(trained.evaluation())
+    return trained.with_evaluation(trained.compute_evaluation())
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_loss_is_cross_entropy_and_the_weighed_associativity():
     want = torch.nn.functional.cross_entropy(scores, labels)
     torch.testing.assert_close(model(tokens, labels=labels).loss, want)
     model.train()
-    _, lost = model.ldru.encoder(model.ldru.embedding(tokens), return_associativity=True)
+    _, lost = model.ldru.encoder.forward_with_associativity(model.ldru.embedding(tokens))
     torch.testing.assert_close(model(tokens, labels=labels).loss, want + 0.5 * lost.mean())
 
 
@@ -184,7 +184,7 @@ def test_an_exported_run_answers_as_the_run(run, exported):
         assert one["score"] == pytest.approx(other.probability, abs=1e-5)
     tokens = transformers.AutoTokenizer.from_pretrained(exported)
     for text in texts:
-        assert tokens(text, truncation=True)["input_ids"] == run.encode(text).tolist()
+        assert tokens(text, truncation=True)["input_ids"] == run.task.encode(text).tolist()
     tokens.padding_side = "left"
     batch = tokens(texts, truncation=True, padding=True, return_tensors="pt")
     model = transformers.AutoModelForSequenceClassification.from_pretrained(exported)

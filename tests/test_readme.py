@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ldru.models import MODELS
+from ldru.models.registry import MODELS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

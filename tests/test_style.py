@@ -1,9 +1,10 @@
-"""Which way the code may import, and what is public."""
+"""Which way the code may import, how fast it starts, and what is public."""
 
 import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,62 +12,182 @@ import pytest
 import ldru
 
 SOURCE = Path(ldru.__file__).parent
-FOUNDATION = {"errors", "config", "files", "randomness", "layers", "tensors"}
+ROOT = SOURCE.parents[1]
+
 MAY_IMPORT = {
+    "base": set(),
     "automata": set(),
     "tree": set(),
-    "operators": set(),
     "kernels": set(),
-    "models": {"tree", "operators", "kernels"},
+    "layers": {"kernels"},
+    "operators": {"layers"},
+    "models": {"tree", "kernels", "layers", "operators"},
     "tasks": {"automata"},
-    "training": {"tasks", "kernels"},  # the optimiser's kernels; never a model's
     "evaluation": {"tasks"},
-    "analysis": {"automata", "tree"},
-    "experiments": {"automata", "models", "tasks", "training", "evaluation", "analysis"},
-    "huggingface": {"models", "tasks", "evaluation", "experiments"},
+    "training": {"kernels", "layers", "tasks", "evaluation"},
+    "analysis": {"automata", "tree", "models", "tasks"},
+    "paper": {"automata", "models", "tasks", "training"},
+    "runs": {"models", "tasks", "evaluation", "training", "analysis", "paper"},
+    "reproduce": {"models", "tasks", "evaluation", "training", "paper", "runs"},
+    "figures": {"automata", "evaluation", "analysis", "paper", "runs", "reproduce"},
+    "bench": {"models", "tasks", "training", "paper"},
+    "huggingface": {"layers", "models", "tasks", "evaluation", "runs"},
 }
+MAY_IMPORT["cli"] = {*MAY_IMPORT}
+"""Every room, and the rooms left of it that it may import; all may import `base`."""
+
+LONGEST_CHAIN = 20
+PRESETS = "ldru.paper.tables"
 
 
-def imported_modules(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+def name_of(path):
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def imports(tree, *, at_start):
+    """Modules that code imports: when it is imported itself, or at all."""
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        elif not (at_start and is_later(node)):
+            yield from imports(node, at_start=at_start)
 
 
-@pytest.mark.parametrize(
-    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
-)
-def test_code_imports_leftwards_only(path):
-    folder = path.relative_to(SOURCE).parts[0]
-    if folder in ("__init__.py", "__main__.py", "cli"):  # on top of everything
-        return
-    for module in imported_modules(path):
-        parts = module.split(".")
-        if parts[0] != "ldru" or len(parts) == 1:
-            assert module != "ldru" or folder == "experiments", f"{path} imports the package itself"
-            continue
-        target = parts[1]
-        if folder.removesuffix(".py") in FOUNDATION:
-            assert target in FOUNDATION, f"{path} imports {module}"
-        else:
-            allowed = FOUNDATION | MAY_IMPORT[folder] | {folder}
-            assert target in allowed, f"{path} imports {module}"
+def is_later(node):
+    """Whether code runs after the import of its module, or is for type checkers alone."""
+    if isinstance(node, ast.If):
+        return "TYPE_CHECKING" in ast.unparse(node.test)
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+
+
+@cache
+def imported_by(name, *, at_start):
+    tree = ast.parse(MODULES[name].read_text())
+    return tuple(dict.fromkeys(imports(tree, at_start=at_start)))
+
+
+def test_every_room_is_known():
+    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    assert rooms == set(MAY_IMPORT)
+    for room, allowed in MAY_IMPORT.items():
+        for other in allowed - {room}:
+            assert room not in MAY_IMPORT[other], f"{room} and {other} import each other"
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_code_imports_leftwards_only(room):
+    """Type hints and imports inside functions count too."""
+    allowed = {"base", room, *MAY_IMPORT[room]}
+    for name in MODULES:
+        if name.split(".")[1:2] == [room]:
+            for module in imported_by(name, at_start=False):
+                assert module != "ldru", f"{name} imports the package itself"
+                if module.startswith("ldru."):
+                    assert module.split(".")[1] in allowed, f"{name} imports {module}"
+
+
+def test_presets_are_imported_by_reproduce_and_the_command_line_alone():
+    for name in MODULES:
+        users = ("ldru.reproduce", "ldru.cli", PRESETS)
+        for module in imported_by(name, at_start=False):
+            is_user = name == "ldru" or name.startswith(users)
+            assert is_user or not module.startswith(PRESETS), name
+
+
+def test_nothing_is_imported_in_a_circle():
+    """A module's start needs no module that waits for it; also no chain is long."""
+
+    @cache
+    def depth(name):
+        assert name not in waiting, f"a circle: {' -> '.join(waiting)} -> {name}"
+        waiting.append(name)
+        others = [m for m in imported_by(name, at_start=True) if m in MODULES and m != name]
+        found = 1 + max(map(depth, others), default=0)
+        waiting.pop()
+        return found
+
+    waiting = []
+    chains = {name: depth(name) for name in MODULES}
+    assert max(chains.values()) <= LONGEST_CHAIN, max(chains.items(), key=lambda item: item[1])
 
 
 def test_automata_know_no_torch():
-    for path in (SOURCE / "automata").glob("*.py"):
-        assert not any(module.startswith("torch") for module in imported_modules(path)), path
+    for name in MODULES:
+        if name.startswith("ldru.automata"):
+            found = imported_by(name, at_start=False)
+            assert not any(module.split(".")[0] == "torch" for module in found), name
 
 
-def test_every_public_name_is_described():
-    reference = (SOURCE.parents[1] / "docs" / "reference.md").read_text()
+def test_every_public_name_is_described_and_seen_by_type_checkers():
+    reference = (ROOT / "docs" / "reference.md").read_text()
     for module in (ldru, ldru.listops, ldru.text):
         for name in module.__all__:
             assert f"`{name}`" in reference or f"`ldru.{name}`" in reference, name
             value = getattr(module, name)
-            assert isinstance(value, dict) or value.__doc__, name
+            assert isinstance(value, dict | tuple) or value.__doc__, name
+    declared = {
+        alias.asname: node.module
+        for node in ast.walk(ast.parse((SOURCE / "__init__.py").read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module != "ldru.base.version"
+        for alias in node.names
+    }
+    homes = {n: "ldru.tasks" if n in ("listops", "text") else h for n, h in ldru._HOMES.items()}
+    assert {name: module for name, module in declared.items() if name} == homes
+    assert set(ldru.__all__) <= set(dir(ldru))
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        ldru.trian  # noqa: B018
+
+
+START = """
+import sys, time
+begin = time.perf_counter()
+{code}
+print(time.perf_counter() - begin, "torch" in sys.modules)
+"""
+
+COMMANDS = (
+    ["--help"],
+    ["tasks"],
+    ["models"],
+    ["trian"],
+    ["--complete", "train", "par"],
+    ["train", "--help"],
+    ["completion", "bash"],
+)
+
+
+def started(code):
+    """Seconds that code takes in a process of its own, and whether it imported torch."""
+    done = subprocess.run(
+        [sys.executable, "-c", START.format(code=code)], capture_output=True, text=True, check=True
+    )
+    seconds, has_torch = done.stdout.splitlines()[-1].split()
+    return float(seconds), has_torch == "True"
+
+
+def test_commands_that_only_talk_start_at_once():
+    """Without torch, in half the time that torch takes, measured in turns with it."""
+    run = "from ldru.cli import main\ntry: main({})\nexcept SystemExit: pass"
+    bare, has_torch = started("import ldru")
+    assert not has_torch
+    for arguments in COMMANDS:
+        ratios = []
+        for _ in range(2):  # one look may be disturbed by who else is on the machine
+            torch_seconds, _ = started("import torch")
+            seconds, has_torch = started(run.format(arguments))
+            assert not has_torch, arguments
+            ratios.append(seconds / torch_seconds)
+            if ratios[-1] < 0.5:
+                break
+        assert min(ratios) < 0.5, (arguments, ratios, bare)
 
 
 BLOCK = """

@@ -1,57 +1,136 @@
-"""Log-depth recurrent units, and length generalisation on formal languages."""
+"""Log-depth recurrent units, and length generalisation on formal languages.
 
-__version__ = "0.1.0"
+Every public name is listed here and looked up where it lives when it is first used, so that
+`import ldru` and the command line start at once.
+"""
 
-from ldru.analysis.algebra import Algebra
-from ldru.analysis.extraction import Extraction
-from ldru.automata.machine import MooreMachine
-from ldru.automata.monoid import Monoid, monoid
-from ldru.automata.regex import from_regex
-from ldru.errors import LdruError
-from ldru.evaluation import Evaluation, evaluate
-from ldru.experiments.defaults import default_training
-from ldru.experiments.extracting import extract
-from ldru.experiments.run import Run, load
-from ldru.experiments.training import train, train_many
-from ldru.models import LDRU, MODELS, LDRUClassifier, LDRUSpec, ModelSpec, build, register
-from ldru.operators import OPERATORS
-from ldru.tasks import TASKS, Batch, DataTask, Task, WordSet, listops, task, text
-from ldru.training.spec import TrainSpec
-from ldru.tree import tree_levels, tree_reduce
+import importlib
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "LDRU",
-    "MODELS",
-    "OPERATORS",
-    "TASKS",
-    "Algebra",
-    "Batch",
-    "DataTask",
-    "Evaluation",
-    "Extraction",
-    "LDRUClassifier",
-    "LDRUSpec",
-    "LdruError",
-    "ModelSpec",
-    "Monoid",
-    "MooreMachine",
-    "Run",
-    "Task",
-    "TrainSpec",
-    "WordSet",
-    "build",
-    "default_training",
-    "evaluate",
-    "extract",
-    "from_regex",
-    "listops",
-    "load",
-    "monoid",
-    "register",
-    "task",
-    "text",
-    "train",
-    "train_many",
-    "tree_levels",
-    "tree_reduce",
-]
+from ldru.base.version import __version__ as __version__
+
+if TYPE_CHECKING:  # for editors and type checkers
+    from ldru.analysis.algebra import Algebra as Algebra
+    from ldru.analysis.associativity import analyse_associativity as analyse_associativity
+    from ldru.analysis.coverage import coverage as coverage
+    from ldru.analysis.embeddings import analyse_embeddings as analyse_embeddings
+    from ldru.analysis.extract import extract as extract
+    from ldru.analysis.extraction import Extraction as Extraction
+    from ldru.analysis.heatmaps import heatmaps as heatmaps
+    from ldru.automata.machine import MooreMachine as MooreMachine
+    from ldru.automata.monoid import Monoid as Monoid
+    from ldru.automata.monoid import monoid as monoid
+    from ldru.automata.regex import from_regex as from_regex
+    from ldru.base.errors import LdruError as LdruError
+    from ldru.evaluation.accuracy import Evaluation as Evaluation
+    from ldru.evaluation.accuracy import PartResult as PartResult
+    from ldru.evaluation.accuracy import evaluate as evaluate
+    from ldru.layers.dropout import Dropout as Dropout
+    from ldru.models.ldru import LDRU as LDRU
+    from ldru.models.ldru import LDRUClassifier as LDRUClassifier
+    from ldru.models.registry import MODELS as MODELS
+    from ldru.models.registry import build as build
+    from ldru.models.registry import register as register
+    from ldru.models.settings import LDRUSpec as LDRUSpec
+    from ldru.models.spec import ModelSpec as ModelSpec
+    from ldru.operators import OPERATORS as OPERATORS
+    from ldru.paper.settings import default_training as default_training
+    from ldru.paper.table import Column as Column
+    from ldru.paper.table import Table as Table
+    from ldru.paper.tables import TABLES as TABLES
+    from ldru.reproduce.plan import make_plan as make_plan
+    from ldru.reproduce.render import markdown_table as markdown_table
+    from ldru.reproduce.table_runs import table_runs as table_runs
+    from ldru.reproduce.work import work_on as work_on
+    from ldru.runs.pack import pack as pack
+    from ldru.runs.pack import unpack as unpack
+    from ldru.runs.results import Results as Results
+    from ldru.runs.run import Run as Run
+    from ldru.runs.run import load as load
+    from ldru.runs.train import train as train
+    from ldru.runs.train import train_many as train_many
+    from ldru.tasks import listops as listops
+    from ldru.tasks import text as text
+    from ldru.tasks.batch import Batch as Batch
+    from ldru.tasks.data_task import DataTask as DataTask
+    from ldru.tasks.find import task as task
+    from ldru.tasks.regular import TASKS as TASKS
+    from ldru.tasks.regular_task import RegularTask as RegularTask
+    from ldru.tasks.task import Task as Task
+    from ldru.tasks.word_set import WordSet as WordSet
+    from ldru.training.execution import Execution as Execution
+    from ldru.training.spec import TrainSpec as TrainSpec
+    from ldru.tree import tree_levels as tree_levels
+    from ldru.tree import tree_reduce as tree_reduce
+
+_HOMES = {
+    "Algebra": "ldru.analysis.algebra",
+    "Batch": "ldru.tasks.batch",
+    "Column": "ldru.paper.table",
+    "DataTask": "ldru.tasks.data_task",
+    "Dropout": "ldru.layers.dropout",
+    "Evaluation": "ldru.evaluation.accuracy",
+    "Execution": "ldru.training.execution",
+    "Extraction": "ldru.analysis.extraction",
+    "LDRU": "ldru.models.ldru",
+    "LDRUClassifier": "ldru.models.ldru",
+    "LDRUSpec": "ldru.models.settings",
+    "LdruError": "ldru.base.errors",
+    "MODELS": "ldru.models.registry",
+    "ModelSpec": "ldru.models.spec",
+    "Monoid": "ldru.automata.monoid",
+    "MooreMachine": "ldru.automata.machine",
+    "OPERATORS": "ldru.operators",
+    "PartResult": "ldru.evaluation.accuracy",
+    "RegularTask": "ldru.tasks.regular_task",
+    "Results": "ldru.runs.results",
+    "Run": "ldru.runs.run",
+    "TABLES": "ldru.paper.tables",
+    "TASKS": "ldru.tasks.regular",
+    "Table": "ldru.paper.table",
+    "Task": "ldru.tasks.task",
+    "TrainSpec": "ldru.training.spec",
+    "WordSet": "ldru.tasks.word_set",
+    "analyse_associativity": "ldru.analysis.associativity",
+    "analyse_embeddings": "ldru.analysis.embeddings",
+    "build": "ldru.models.registry",
+    "coverage": "ldru.analysis.coverage",
+    "default_training": "ldru.paper.settings",
+    "evaluate": "ldru.evaluation.accuracy",
+    "extract": "ldru.analysis.extract",
+    "from_regex": "ldru.automata.regex",
+    "heatmaps": "ldru.analysis.heatmaps",
+    "listops": "ldru.tasks.listops",
+    "load": "ldru.runs.run",
+    "make_plan": "ldru.reproduce.plan",
+    "markdown_table": "ldru.reproduce.render",
+    "monoid": "ldru.automata.monoid",
+    "pack": "ldru.runs.pack",
+    "register": "ldru.models.registry",
+    "table_runs": "ldru.reproduce.table_runs",
+    "task": "ldru.tasks.find",
+    "text": "ldru.tasks.text",
+    "train": "ldru.runs.train",
+    "train_many": "ldru.runs.train",
+    "tree_levels": "ldru.tree",
+    "tree_reduce": "ldru.tree",
+    "unpack": "ldru.runs.pack",
+    "work_on": "ldru.reproduce.work",
+}
+_MODULES = ("listops", "text")
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    """Look a public name up in its home, once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ldru' has no attribute {name!r}")
+    home = importlib.import_module(_HOMES[name])
+    value = home if name in _MODULES else getattr(home, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

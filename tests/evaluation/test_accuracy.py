@@ -3,8 +3,9 @@ import torch
 from scipy import stats
 
 import ldru
-from ldru.evaluation import LengthResult, evaluate, parse_lengths
-from ldru.evaluation.accuracy import CHUNK_TOKENS
+from ldru.evaluation.accuracy import PartResult, evaluate
+from ldru.evaluation.answers import TOKENS_AT_ONCE
+from ldru.evaluation.lengths import parse_lengths
 
 
 def machine_scorer(task):
@@ -22,7 +23,7 @@ def test_the_machine_itself_is_always_right(name):
     task = ldru.task(name)
     result = evaluate(machine_scorer(task), task, [1, 2, 40, 41], words=50)
     assert result.accuracy == {1: 1.0, 2: 1.0, 40: 1.0, 41: 1.0}
-    assert all(r.words == 50 for r in result.by_length.values())
+    assert all(r.words == 50 for r in result.by_part.values())
 
 
 def test_a_constant_scorer_has_the_share_of_its_label():
@@ -30,9 +31,9 @@ def test_a_constant_scorer_has_the_share_of_its_label():
     result = evaluate(
         lambda t: torch.tensor([[1.0, 0.0]]).expand(len(t), 2), task, [10, 11], words=400
     )
-    assert result.by_length[11].accuracy == 1.0  # odd words are never balanced
-    assert result.by_length[11].majority_share == 1.0
-    ten = result.by_length[10]
+    assert result.by_part[11].accuracy == 1.0  # odd words are never balanced
+    assert result.by_part[11].majority_share == 1.0
+    ten = result.by_part[10]
     assert ten.accuracy == ten.words_by_class[0] / 400
     assert ten.accuracy_by_class == {0: 1.0, 1: 0.0}
     assert result.mean_accuracy() == pytest.approx((ten.accuracy + 1) / 2)
@@ -64,12 +65,12 @@ def test_memory_is_bounded():
 
     evaluate(score, task, [5000], words=40)
     assert len(sizes) > 1
-    assert max(sizes) <= CHUNK_TOKENS
+    assert max(sizes) <= TOKENS_AT_ONCE["cpu"]
 
 
 @pytest.mark.parametrize(("correct", "words"), [(0, 10), (10, 10), (7, 10), (512, 512), (300, 512)])
 def test_wilson_interval(correct, words):
-    result = LengthResult(words_by_class={0: words}, correct_by_class={0: correct})
+    result = PartResult(words_by_class={0: words}, correct_by_class={0: correct})
     expected = stats.binomtest(correct, words).proportion_ci(method="wilson")
     assert result.interval() == pytest.approx((expected.low, expected.high), abs=1e-6)
     assert 0 <= result.interval()[0] <= result.accuracy <= result.interval()[1] <= 1

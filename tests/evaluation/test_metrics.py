@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from ldru.errors import LdruError
-from ldru.evaluation import METRICS, count_answers
+from ldru.base.errors import LdruError
+from ldru.evaluation.accuracy import count_answers
+from ldru.evaluation.metrics import METRICS
 
 CASES = ([0.3, 0.7], [0.5, 0.1], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 1.0])
 

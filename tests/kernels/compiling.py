@@ -8,7 +8,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ldru.kernels import operands, wide
+from ldru.kernels.reduction import operands, wide
 
 HOPPER = GPUTarget("cuda", 90, 32)
 WIDTHS = {"JOIN": 2, "ACTIVATE": 4, "GATE": 2, "SLOPE": 4, "GATE_GRADIENT": 2, "INPUT_GRADIENT": 2}

@@ -8,13 +8,14 @@ import torch
 from torch.func import functional_call, stack_module_state, vmap
 
 import ldru
-from ldru.layers import Dropout
+from ldru.base.randomness import fold, seed_key
+from ldru.layers.dropout import Dropout
 from ldru.operators import MLPOperator
-from ldru.randomness import fold, seed_key
 
 pytest.importorskip("triton")
-elements = pytest.importorskip("ldru.kernels.elements")
-layout = pytest.importorskip("ldru.kernels.layout")
+from ldru.kernels import elements
+from ldru.kernels.reduction import layout
+
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -128,14 +129,14 @@ def test_all_levels_and_what_is_computed_from_them(dim, length, is_padded, activ
 
     def levels(model):
         def compute(x, lengths):
-            _, found = model(x, lengths, return_levels=True)
+            found = model.levels(x, lengths)
             return torch.cat([level.nodes[:, 0] for level in found[1:-1]])
 
         return compute
 
     def roots_and_loss(model):
         def compute(x, lengths):
-            root, lost = model(x, lengths, return_associativity=True)
+            root, lost = model.forward_with_associativity(x, lengths)
             return torch.cat([root.flatten(), 10 * lost])
 
         return compute
@@ -148,7 +149,7 @@ def test_all_levels_and_what_is_computed_from_them(dim, length, is_padded, activ
 @pytest.mark.parametrize(("dim", "activation"), [(16, "relu"), (80, "silu")])
 def test_the_operator_alone(dim, activation, monkeypatch):
     """In several pieces, with rows left over in the last."""
-    from ldru.kernels import fused, wide
+    from ldru.kernels.reduction import fused, wide
 
     monkeypatch.setattr(wide, "COLLECTED_BYTES", 1)
     model = encoder(dim, activation)
@@ -173,7 +174,7 @@ def test_the_operator_alone_takes_values_beyond_half_precision():
 
     Such large values make SiLU nearly a kink, hence the room for its gradients.
     """
-    from ldru.kernels import fused
+    from ldru.kernels.reduction import fused
 
     model = encoder(16, "silu")
     exact = copy.deepcopy(model).double()
@@ -190,7 +191,7 @@ def test_the_operator_alone_takes_values_beyond_half_precision():
 
 def test_what_is_no_number_stays_none():
     """A GPU's NaN has all bits set, which rounding to TF32 by adding would make zero."""
-    from ldru.kernels import fused
+    from ldru.kernels.reduction import fused
 
     model = encoder(16, "silu")
     nan = torch.tensor(0x7FFFFFFF, dtype=torch.int32, device=DEVICE).view(torch.float32)
@@ -206,7 +207,7 @@ def test_what_is_no_number_stays_none():
 
 
 def test_the_peak_of_a_gradient_follows_it_down():
-    from ldru.kernels.operands import Peaks
+    from ldru.kernels.reduction.operands import Peaks
 
     peaks = Peaks(torch.full((2, 5000), 2.0**20, device=DEVICE), levels=2)
     peaks.find(1, torch.tensor([[1.0, -4.0], [0.5, 0.0]], device=DEVICE))
@@ -217,7 +218,7 @@ def test_a_batch_of_no_words_needs_no_kernels():
     model = encoder(16, "relu")
     model.backend = "auto"
     x = torch.zeros(0, 3, 16, device=DEVICE)
-    root, lost = model(x, return_associativity=True)
+    root, lost = model.forward_with_associativity(x)
     assert root.shape == (0, 16)
     assert lost.shape == (0,)
 
@@ -227,7 +228,7 @@ def test_a_backward_pass_under_autocast_is_the_same():
     x = torch.randn(2, 4, 80, device=DEVICE)
 
     def found(*, is_cast):
-        root, lost = model(x, return_associativity=True)
+        root, lost = model.forward_with_associativity(x)
         with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=is_cast):
             return torch.autograd.grad(root[:, 0].sum() + lost.sum(), list(model.parameters()))
 
@@ -236,7 +237,7 @@ def test_a_backward_pass_under_autocast_is_the_same():
 
 
 def test_a_long_level_goes_through_in_pieces(monkeypatch):
-    from ldru.kernels import wide
+    from ldru.kernels.reduction import wide
 
     monkeypatch.setattr(wide, "COLLECTED_BYTES", 1)
     model = encoder(80, "relu")
@@ -251,7 +252,7 @@ def test_a_word_of_one_symbol_takes_no_step():
     x = torch.randn(2, 1, 16, device=DEVICE)
     found = gradients(model, x, None)
     assert torch.equal(found["y"], x[:, 0])
-    _, levels = model(x, return_levels=True)
+    levels = model.levels(x)
     assert len(levels) == 1
     assert not found["operator.expand.weight"].any()
 
@@ -273,7 +274,7 @@ def test_a_fleet_is_one_call_and_agrees_with_each_member(with_loss):
     def answer(model, *inputs):
         if not with_loss:
             return model(*inputs)
-        root, lost = model(*inputs, return_associativity=True)
+        root, lost = model.forward_with_associativity(*inputs)
         return root + 10 * lost[:, None]
 
     def call(parameters, buffers, x, lengths):
@@ -305,8 +306,8 @@ def test_two_runs_give_the_same_bits():
 
 
 def test_the_operators_pass_pytorchs_own_checks():
-    from ldru.kernels.fused import fused_combine, fused_reduce
-    from ldru.kernels.layout import num_parameters
+    from ldru.kernels.reduction.fused import fused_combine, fused_reduce
+    from ldru.kernels.reduction.layout import num_parameters
 
     x = torch.randn(1, 2, 3, 16, device=DEVICE, requires_grad=True)
     flat = (0.1 * torch.randn(1, num_parameters(16), device=DEVICE)).requires_grad_()
@@ -323,7 +324,7 @@ def test_the_operators_pass_pytorchs_own_checks():
 
 
 def test_auto_falls_back_with_the_reason_and_a_name_is_an_error(monkeypatch):
-    from ldru.models import describe_backend as describe
+    from ldru.models.backends import describe_backend as describe
 
     monkeypatch.delenv("LDRU_INTERPRET_KERNELS", raising=False)
     cpu = torch.device("cpu")
@@ -387,7 +388,8 @@ def test_a_large_gradient_that_joins_at_a_lower_level_keeps_its_digits(dim):
     weights = [x, *model.parameters()]
 
     def gradient_of(model, x, weights):
-        root, levels = model(x, return_levels=True)
+        levels = model.levels(x)
+        root = levels[-1].nodes[:, 0]
         nodes = levels[1].nodes[..., 0].sum() * 2.0**40 + levels[2].nodes[..., 1].sum()
         return torch.autograd.grad(nodes + root[:, 0].sum() * 2.0**-40, weights)
 

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 import ldru
-from ldru.randomness import fold, seed_key
+from ldru.base.precision import products_in
+from ldru.base.randomness import fold, seed_key
 from ldru.training.capture import CapturedSteps
+from ldru.training.draws.regular import training_lengths
 from ldru.training.fleet import Fleet, Member
-from ldru.training.sampling import training_lengths
-from ldru.training.spec import TrainSpec, products_in
+from ldru.training.spec import TrainSpec
 
 pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")
@@ -79,7 +80,7 @@ def test_errors_of_the_associativity_loss_are_those_of_tf32(dim):
     lengths = torch.randint(3, 21, (64,), device=CUDA)
 
     def operator_gradients(model, x):
-        _, lost = model(x, lengths, return_associativity=True)
+        _, lost = model.forward_with_associativity(x, lengths)
         return [lost.detach(), *torch.autograd.grad(lost.sum(), list(model.operator.parameters()))]
 
     truth = operator_gradients(exact, x.double())
@@ -121,7 +122,7 @@ def test_two_runs_give_the_same_bits_captured_or_not(settings):
 @pytest.mark.parametrize("name", ldru.MODELS)
 def test_every_model_steps_as_a_captured_graph(name):
     def weights(is_captured):
-        build = ldru.MODELS[name]().resolved(dropout=0.1).build
+        build = ldru.MODELS[name]().build
         settings = TrainSpec(steps=1000, batch_size=32, learning_rate=1e-3)
         pair = ("parity_check", "modular_arithmetic")
         fleet = Fleet(

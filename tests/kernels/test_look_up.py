@@ -5,7 +5,7 @@ import torch
 from torch.func import functional_call, vmap
 from torch.nn import functional
 
-from ldru.models.embedding import Embedding, LookUp, can_fuse
+from ldru.layers.embedding import Embedding, LookUp, can_fuse
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

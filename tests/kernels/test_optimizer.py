@@ -3,14 +3,14 @@
 import pytest
 import torch
 
+from ldru.training.draws.regular import training_lengths
 from ldru.training.fleet import Fleet
 from ldru.training.fused_optimizer import FusedOptimizer, why_not
 from ldru.training.optimizer import Optimizer
-from ldru.training.sampling import training_lengths
 from tests.training.test_fleet import KINDS, member
 
 pytest.importorskip("triton")
-kernels = pytest.importorskip("ldru.kernels.optimizer")
+from ldru.kernels import optimizer as kernels
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

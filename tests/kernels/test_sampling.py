@@ -4,10 +4,10 @@ import pytest
 import torch
 
 import ldru
-from ldru.randomness import Stream
-from ldru.training.data_sampling import DataSampler
-from ldru.training.fused_sampling import FusedSampler
-from ldru.training.sampling import Sampler
+from ldru.base.randomness import Stream
+from ldru.training.draws.data import DataDraws
+from ldru.training.draws.fused import FusedDraws
+from ldru.training.draws.regular import RegularDraws
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -23,7 +23,7 @@ TASKS = [*map(ldru.task, NAMES), ldru.task(machine=ENDS_IN_ZERO), MANY_SYMBOLS]
 
 def samplers(tasks):
     seeds = range(len(tasks))
-    return [kind(tasks, seeds, device=DEVICE) for kind in (Sampler, FusedSampler)]
+    return [kind(tasks, seeds, device=DEVICE) for kind in (RegularDraws, FusedDraws)]
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
@@ -47,5 +47,5 @@ def test_random_layers_get_the_same_keys():
     wants = plain.row_keys(step, num_layers=4, batch_size=300)
     assert torch.equal(fused.row_keys(step, num_layers=4, batch_size=300), wants)
     assert wants.unique(dim=2).shape == wants.shape
-    data = DataSampler([ldru.task("listops_40")] * 3, range(3), batch_size=4, device=DEVICE)
+    data = DataDraws([ldru.task("listops_40")] * 3, range(3), batch_size=4, device=DEVICE)
     assert torch.equal(data.row_keys(step, num_layers=4, batch_size=300), wants)

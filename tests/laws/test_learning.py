@@ -27,6 +27,6 @@ def test_it_learns_in_distribution(name):
         validation_length=10,
     )
     run = ldru.train(task, model=name, settings=settings)[0]
-    evaluation = run.evaluation(range(2, 11), words=64)
+    evaluation = run.compute_evaluation(range(2, 11), words=64)
     assert evaluation.mean_accuracy() >= 0.99
     assert evaluation.mean_majority_share() < 0.8

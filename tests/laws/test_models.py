@@ -7,11 +7,13 @@ import torch
 from torch.func import functional_call, stack_module_state, vmap
 
 import ldru
-from ldru.config import from_json, to_json
-from ldru.errors import LdruError
-from ldru.layers import Dropout, Keyed
-from ldru.models import MODELS, model_name
-from ldru.randomness import fold, seed_key
+from ldru.base.errors import LdruError
+from ldru.base.json import from_json, to_json
+from ldru.base.randomness import fold, seed_key
+from ldru.layers.dropout import Dropout, Keyed
+from ldru.models.registry import MODELS, model_name
+from ldru.paper.settings import SIZES, default_model
+from ldru.tasks.spec import TaskSpec
 from ldru.training.fleet import Fleet, Member
 from ldru.training.spec import TrainSpec
 
@@ -191,7 +193,7 @@ def test_parameters_are_real_and_single_precision_is_enough(name):
 def test_settings_round_trip_and_name_their_model(name):
     specs = [MODELS[name](), small_spec(name)]
     if hasattr(MODELS[name], "listops"):
-        specs.append(MODELS[name].listops())
+        specs.append(default_model(TaskSpec(name="listops"), name))
     for spec in specs:
         again = from_json(MODELS[name], to_json(spec))
         assert again == spec
@@ -210,11 +212,12 @@ OTHER_TOTALS = {"ldru": 128_386, "regular_gpt": 790_034}
 def test_totals_beside_the_papers(name):
     model = ldru.build(name, vocab_size=2, num_classes=2)
     total = sum(parameter.numel() for parameter in model.parameters())
+    assert total == SIZES[name].ours  # what `ldru models` says without building any
     if name in OTHER_TOTALS:
         assert total == OTHER_TOTALS[name]
-        assert total != pytest.approx(MODELS[name].paper_parameters, rel=0.1)
+        assert total != pytest.approx(SIZES[name].paper, rel=0.1)
     else:
-        assert total == pytest.approx(MODELS[name].paper_parameters, rel=0.025)
+        assert total == pytest.approx(SIZES[name].paper, rel=0.025)
 
 
 @pytest.mark.parametrize("name", MODELS)

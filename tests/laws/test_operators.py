@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ldru.models.ldru import ResidualBlock
+from ldru.layers.residual_block import ResidualBlock
 from ldru.operators import OPERATORS, build_operator
 from ldru.tree import BACKENDS, tree_reduce
 

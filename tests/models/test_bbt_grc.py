@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from ldru.errors import LdruError
-from ldru.models.bbt_grc import BBTGRCClassifier, BBTGRCSpec
+from ldru.base.errors import LdruError
+from ldru.models.bbt_grc import BBTGRCClassifier
+from ldru.models.settings import BBTGRCSpec
 from tests.models.agreement import assert_agrees, scrambled
 from tests.models.grc_cell import cell, gelu, layer_norm, linear
 
@@ -53,7 +54,7 @@ def test_dropout_acts_on_the_way_in_and_out_and_not_in_evaluation():
 def test_sizes_are_the_papers():
     for spec, vocab_size, num_classes, printed in (
         (BBTGRCSpec(), 2, 2, 240_000),
-        (BBTGRCSpec.listops(), 15, 10, 430_000),
+        (BBTGRCSpec(embedding_dim=128, dim=128, dropout=0.1), 15, 10, 430_000),
     ):
         model = spec.build(vocab_size=vocab_size, num_classes=num_classes)
         assert sum(p.numel() for p in model.parameters()) == pytest.approx(printed, rel=0.01)

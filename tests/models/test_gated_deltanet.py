@@ -5,12 +5,9 @@ import torch
 
 import ldru
 from ldru.models import gated_deltanet
-from ldru.models.gated_deltanet import (
-    CausalConvolution,
-    GatedDeltaNetClassifier,
-    GatedDeltaNetSpec,
-    delta_rule,
-)
+from ldru.models.gated_deltanet import CausalConvolution, GatedDeltaNetClassifier, delta_rule
+from ldru.models.settings import GatedDeltaNetSpec
+from ldru.paper.settings import SIZES
 from tests.models.agreement import assert_agrees, scrambled
 
 SMALL = 1e-6
@@ -213,7 +210,7 @@ def test_size_is_the_papers():
     model = GatedDeltaNetSpec().build(vocab_size=2, num_classes=2)
     total = sum(parameter.numel() for parameter in model.parameters())
     assert total == 225_890
-    assert round(total, -4) == GatedDeltaNetSpec.paper_parameters
+    assert round(total, -4) == SIZES["gated_deltanet"].paper
 
 
 def test_bad_settings_are_one_clear_error():

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import ldru
-from ldru.layers import Dropout
-from ldru.randomness import bits, fold, seed_key
+from ldru.base.randomness import bits, fold, seed_key
+from ldru.layers.dropout import Dropout
 
 
 def classifier(**settings):
@@ -27,7 +27,7 @@ def test_the_reference_says_that_it_has_no_levels():
     tokens = torch.tensor([[0, 1, 2]])
     torch.testing.assert_close(model(tokens), classifier()(tokens))
     with pytest.raises(ldru.LdruError, match=r"'reference' gives neither levels.*take 'batched'"):
-        model(tokens, return_associativity=True)
+        model.forward_with_associativity(tokens)
 
 
 FROZEN_KEYS = [
@@ -148,12 +148,12 @@ def test_encoder_takes_vectors_and_a_module_as_operator():
 def test_levels_are_every_node_of_the_tree():
     model = classifier()
     tokens, lengths = torch.randint(0, 5, (2, 6)), torch.tensor([6, 3])
-    scores, levels = model(tokens, lengths, return_levels=True)
+    scores, levels = model(tokens, lengths), model.levels(tokens, lengths)
     assert [level.nodes.shape[1] for level in levels] == [6, 3, 2, 1]
     assert [level.lengths.tolist() for level in levels] == [[6, 3], [3, 2], [2, 1], [1, 1]]
     torch.testing.assert_close(scores, model(tokens, lengths))
     # Node (level 1, second) of the first word is the reduction of its symbols 3 and 4.
-    _, pair = model(tokens[:1, 2:4], return_levels=True)
+    pair = model.levels(tokens[:1, 2:4])
     torch.testing.assert_close(levels[1].nodes[0, 1], pair[1].nodes[0, 0])
     torch.testing.assert_close(scores, model.head(levels[-1].nodes[:, 0]))
 

@@ -2,7 +2,8 @@ import pytest
 import torch
 
 import ldru
-from ldru.models.lstm import LSTMClassifier, LSTMSpec
+from ldru.models.lstm import LSTMClassifier
+from ldru.models.settings import LSTMSpec
 from tests.models.agreement import assert_agrees, scrambled
 
 
@@ -56,7 +57,7 @@ def test_both_halves_start_with_the_deviation_of_one_layer():
 
 @pytest.mark.parametrize(
     ("spec", "sizes", "total", "printed"),
-    [(LSTMSpec(), (2, 2), 265_730, 270_000), (LSTMSpec.listops(), (15, 10), 4_270_090, 4_300_000)],
+    [(LSTMSpec(), (2, 2), 265_730, 270_000), (LSTMSpec(dim=1024), (15, 10), 4_270_090, 4_300_000)],
 )
 def test_size_is_the_papers(spec, sizes, total, printed):
     with torch.device("meta"):

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
+from ldru.base.randomness import bits, fold, seed_key
 from ldru.models.positions import LIMIT, Alibi, RandomPositions, RandomRotary, Sinusoidal, rotate
-from ldru.randomness import bits, fold, seed_key
 
 
 def words(length, dim=8):

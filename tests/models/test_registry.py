@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 import ldru
-from ldru.models import MODELS, RNNSpec
+from ldru.models.registry import MODELS
+from ldru.models.settings import RNNSpec
 from ldru.training.spec import TrainSpec
 
 SETTINGS = TrainSpec(batch_size=4, validation_words=4, validation_length=8)
@@ -44,7 +45,13 @@ def registered():
 
 def test_a_model_of_ones_own_trains_evaluates_and_is_opened_again(registered, tmp_path):
     tasks = ["parity_check", "modular_arithmetic"]
-    runs = ldru.train_many(tasks, model="mean", seeds=(0, 1), settings=_steps(3), out=tmp_path)
+    runs = ldru.train_many(
+        tasks,
+        model="mean",
+        seeds=(0, 1),
+        settings=_steps(3),
+        execution=ldru.Execution(out=tmp_path),
+    )
     run = runs["modular_arithmetic"][1]
     assert run.folder.name.startswith("modular_arithmetic-mean-seed1-")
     again = ldru.Run.open(run.folder)

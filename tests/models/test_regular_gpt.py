@@ -3,8 +3,10 @@ import math
 import pytest
 import torch
 
-from ldru.errors import LdruError
-from ldru.models.regular_gpt import RegularGPTClassifier, RegularGPTSpec, align_right
+from ldru.base.errors import LdruError
+from ldru.models.regular_gpt import RegularGPTClassifier, align_right
+from ldru.models.settings import RegularGPTSpec
+from ldru.paper.settings import REGULAR_RATES
 from tests.models.agreement import assert_agrees, scrambled
 
 DIM, HEADS = 8, 2
@@ -83,7 +85,7 @@ def test_papers_size_is_four_layers_without_sharing():
     )
     assert sum(sizes.values()) == 790_034
     assert sum(sizes.values()) + 3 * layer == pytest.approx(3_200_000, rel=0.02)
-    assert RegularGPTSpec.learning_rate == 1e-4
+    assert REGULAR_RATES["regular_gpt"] == 1e-4
 
 
 def test_bad_settings_are_one_clear_error():

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from ldru.errors import LdruError
-from ldru.models.rir_grc import RIRGRCClassifier, RIRGRCSpec
+from ldru.base.errors import LdruError
+from ldru.models.rir_grc import RIRGRCClassifier
+from ldru.models.settings import RIRGRCSpec
 from tests.models.agreement import assert_agrees, scrambled
 from tests.models.grc_cell import cell, gelu, layer_norm, linear
 
@@ -76,7 +77,7 @@ def test_chunks_do_not_see_each_other():
 
 
 def test_size_is_the_papers():
-    model = RIRGRCSpec.listops().build(vocab_size=15, num_classes=10)
+    model = RIRGRCSpec().build(vocab_size=15, num_classes=10)
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(430_000, rel=0.01)
 
 

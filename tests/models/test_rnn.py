@@ -2,7 +2,9 @@ import pytest
 import torch
 
 import ldru
-from ldru.models.rnn import RNNClassifier, RNNSpec
+from ldru.models.rnn import RNNClassifier
+from ldru.models.settings import RNNSpec
+from ldru.paper.settings import SIZES
 from tests.models.agreement import assert_agrees, scrambled
 
 
@@ -46,7 +48,7 @@ def test_size_is_the_papers():
     model = RNNSpec().build(vocab_size=2, num_classes=2)
     total = sum(parameter.numel() for parameter in model.parameters())
     assert total == 67_074
-    assert round(total, -3) == RNNSpec.paper_parameters
+    assert round(total, -3) == SIZES["rnn"].paper
 
 
 def test_bad_settings_are_one_clear_error():

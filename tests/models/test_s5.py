@@ -5,7 +5,9 @@ import pytest
 import torch
 
 import ldru
-from ldru.models.s5 import S5Classifier, S5Spec, StateSpace, hippo_eigenvalues, linear_scan
+from ldru.models.s5 import S5Classifier, StateSpace, hippo_eigenvalues, linear_scan
+from ldru.models.settings import S5Spec
+from ldru.paper.settings import SIZES
 from tests.models.agreement import assert_agrees, scrambled
 
 
@@ -154,7 +156,7 @@ def test_size_is_the_papers():
     model = S5Spec().build(vocab_size=2, num_classes=2)
     total = sum(parameter.numel() for parameter in model.parameters())
     assert total == 265_730
-    assert round(total, -4) == S5Spec.paper_parameters
+    assert round(total, -4) == SIZES["s5"].paper
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@ import pytest
 import torch
 
 import ldru
-from ldru.models.sd_ssm import SDSSMClassifier, SDSSMSpec, unit_columns
+from ldru.models.sd_ssm import SDSSMClassifier, unit_columns
+from ldru.models.settings import SDSSMSpec
+from ldru.paper.settings import SIZES
 from tests.models.agreement import assert_agrees, scrambled
 
 
@@ -74,7 +76,7 @@ def test_size_is_the_papers():
     model = SDSSMSpec().build(vocab_size=2, num_classes=2)
     total = sum(parameter.numel() for parameter in model.parameters())
     assert total == 525_850
-    assert round(total, -4) == SDSSMSpec.paper_parameters
+    assert round(total, -4) == SIZES["sd_ssm"].paper
 
 
 @pytest.mark.parametrize(

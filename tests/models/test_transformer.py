@@ -2,16 +2,16 @@ import pytest
 import torch
 from torch.func import functional_call, vmap
 
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
+from ldru.base.randomness import bits, fold, seed_key
 from ldru.models import transformer
 from ldru.models.positions import LIMIT
-from ldru.models.transformer import (
+from ldru.models.settings import (
     TransformerAlibiSpec,
     TransformerNopeSpec,
     TransformerRopeSpec,
     TransformerSinusoidalSpec,
 )
-from ldru.randomness import bits, fold, seed_key
 from tests.models.agreement import assert_agrees, scrambled
 
 SPECS = {
@@ -170,7 +170,7 @@ def test_bfloat16_autocast():
 
 
 def test_listops_settings_have_the_papers_size():
-    model = TransformerAlibiSpec.listops().build(vocab_size=15, num_classes=10)
+    model = TransformerAlibiSpec(dim=128).build(vocab_size=15, num_classes=10)
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(1_000_000, rel=0.02)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ldru.errors import LdruError, RunError
+from ldru.base.errors import LdruError, RunError
 from ldru.tasks.listops import (
     TOKENS,
     Generator,

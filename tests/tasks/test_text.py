@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import ldru
-from ldru.errors import LdruError, MissingExtraError
-from ldru.experiments.presets.reported import values
+from ldru.base.errors import LdruError, MissingExtraError
+from ldru.paper.reported import values
+from ldru.paper.settings import per_task
+from ldru.tasks.spec import TaskSpec
 from ldru.tasks.text import TEXT_SETS, WordPiece, prepare
 from ldru.tasks.text.sources import read_texts
 from ldru.tasks.text.store import find_set, kept_vocabulary
@@ -112,7 +114,7 @@ def test_of_a_pair_the_longer_text_is_cut(wordpiece, lengths):
 
 def test_settings_are_the_papers():
     for name, row in values("nlp_settings").items():
-        text_set, paper = find_set(name), find_set(name).recommended
+        text_set, paper = find_set(name), per_task(TaskSpec(name=name))
         assert (text_set.max_tokens, paper.batch_size) == (row["truncation"], row["batch_size"])
         assert (paper.learning_rate, paper.steps) == (row["learning_rate"], row["steps"])
         assert paper.dropout == 0.01

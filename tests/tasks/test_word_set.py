@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from ldru.errors import LdruError, RunError
-from ldru.tasks import WordSet
+from ldru.base.errors import LdruError, RunError
 from ldru.tasks.data_task import kept
+from ldru.tasks.word_set import WordSet
 
 
 def test_words_come_back_memory_mapped(tmp_path):

@@ -7,9 +7,9 @@ import sys
 import pytest
 import torch
 
+from ldru.base.errors import LdruError
 from ldru.cli import main
-from ldru.errors import LdruError
-from ldru.experiments.run import Run
+from ldru.runs.run import Run
 from ldru.training.distributed import Group
 
 OPTIONS = [
@@ -62,8 +62,8 @@ def test_shares_are_a_partition():
 
 
 def test_reproducing_is_for_engines(capsys, monkeypatch):
-    monkeypatch.setattr("ldru.cli.reproducing.this_process", lambda: Group(rank=0, size=2))
+    monkeypatch.setattr("ldru.training.distributed.this_process", lambda: Group(rank=0, size=2))
     with pytest.raises(SystemExit) as stop:
-        main(["reproduce", "central", "--plan"])
+        main(["reproduce", "run", "central"])
     assert stop.value.code == 2
     assert "--engine" in capsys.readouterr().err

@@ -8,10 +8,10 @@ import torch
 from scipy import stats
 
 import ldru
-from ldru.errors import LdruError
-from ldru.layers import Dropout
+from ldru.base.errors import LdruError
+from ldru.layers.dropout import Dropout
+from ldru.training.draws.regular import training_lengths
 from ldru.training.fleet import Fleet, Member
-from ldru.training.sampling import training_lengths
 from ldru.training.spec import TrainSpec
 
 # Differ in task, seed, dropout, learning rate, steps, vocabulary, classes and word length.

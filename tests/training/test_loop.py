@@ -13,12 +13,12 @@ import pytest
 import torch
 
 import ldru
-from ldru.tensors import load_tensors
+from ldru.base.safetensors import load_tensors
 from ldru.training.checkpoint import Checkpoint
+from ldru.training.draws.regular import training_lengths
 from ldru.training.fleet import Fleet, Member
 from ldru.training.interruption import Interruption
 from ldru.training.loop import train_fleet
-from ldru.training.sampling import training_lengths
 from tests.training.test_fleet import member
 
 SMALL = ldru.TrainSpec(batch_size=16, validate_every=40, validation_words=32, validation_length=20)
@@ -73,6 +73,7 @@ def _member(run):
 
 SCRIPT = """
 import sys, torch
+from pathlib import Path
 import ldru
 torch.set_num_threads(1)
 settings = ldru.TrainSpec(
@@ -81,7 +82,7 @@ settings = ldru.TrainSpec(
 ldru.train_many(
     ["parity_check", "cycle_navigation"], model=ldru.LDRUSpec(dim=8), seeds=(0, 1),
     settings=ldru.TrainSpec(**{**vars(settings), "steps": 400}),
-    out=sys.argv[1], resume=True, checkpoint_seconds=0.0,
+    execution=ldru.Execution(out=Path(sys.argv[1]), resume=True, checkpoint_seconds=0.0),
 )
 """
 
@@ -125,8 +126,7 @@ def test_two_processes_do_not_train_the_same(tmp_path):
             model=ldru.LDRUSpec(dim=8),
             seeds=(0, 1),
             settings=replace(SMALL, steps=400),
-            out=tmp_path,
-            resume=True,
+            execution=ldru.Execution(out=tmp_path, resume=True),
         )
     assert process.wait() == 0
     assert len(list(tmp_path.iterdir())) == 4
@@ -193,10 +193,12 @@ def train_some(out, tasks=("parity_check", "even_pairs"), seeds=(0, 1), stop=Non
         model=ldru.LDRUSpec(dim=4),
         seeds=seeds,
         settings=replace(SMALL, steps=200, **changes),
-        out=out,
-        resume=True,
-        checkpoint_seconds=0.0,
-        observers=[] if stop is None else [StopAt(stop)],
+        execution=ldru.Execution(
+            out=out,
+            resume=True,
+            checkpoint_seconds=0.0,
+            observers=[] if stop is None else [StopAt(stop)],
+        ),
     )
 
 
@@ -283,9 +285,17 @@ def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_pa
         assert torch.equal(tensor, resumed[0].model.state_dict()[name])
 
 
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler, also where the parent process ignores Ctrl-C (`make test &`)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("done", [67, 80, 90])
 def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bits(
-    done, tmp_path, monkeypatch
+    done, tmp_path, monkeypatch, ctrl_c
 ):
     """Also the step before a validation, and the last."""
     step = Fleet.step
@@ -311,7 +321,7 @@ def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bit
         assert torch.equal(tensor, resumed[0].model.state_dict()[name])
 
 
-def test_a_second_ctrl_c_acts_at_once_and_other_handlers_are_left_alone(monkeypatch):
+def test_a_second_ctrl_c_acts_at_once_and_other_handlers_are_left_alone(ctrl_c):
     with Interruption() as interruption:
         os.kill(os.getpid(), signal.SIGINT)
         assert interruption.is_asked

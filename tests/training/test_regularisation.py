@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import ldru
-from ldru.config import from_json, to_json
+from ldru.base.json import from_json, to_json
 from ldru.training.fleet import Fleet, Member
 from ldru.training.spec import TrainSpec
 
@@ -31,7 +31,7 @@ def test_the_weighted_loss_is_added_to_the_cross_entropy():
     for name, buffer in plain._random_buffers(6).items():
         module, part = name.rsplit(".", 1)
         setattr(model.get_submodule(module), part, buffer[0])
-    _, lost = model(batch.tokens[0], return_associativity=True)
+    _, lost = model.forward_with_associativity(batch.tokens[0])
     want = plain.losses(batch) + 2.5 * lost.mean()
     torch.testing.assert_close(weighed.losses(batch), want)
     torch.testing.assert_close(weighed.step(9), want.detach())
@@ -58,7 +58,7 @@ def test_it_makes_an_operator_more_associative():
             fleet.step(8)
         model = fleet.members[0].model().double().eval()
         model.load_state_dict(fleet.weights(0))
-        _, lost = model(fleet.draw(8).tokens[0], return_associativity=True)
+        _, lost = model.forward_with_associativity(fleet.draw(8).tokens[0])
         return lost.mean().item()
 
     assert loss_after_training(10.0) < 0.5 * loss_after_training(1e-9)
@@ -101,4 +101,4 @@ def test_settings_of_runs_made_before_keep_their_digests():
 @pytest.mark.parametrize("name", ["associativity", "weight_decay", "l2"])
 def test_negative_weights_are_an_error(name):
     with pytest.raises(ldru.LdruError, match=f"{name} must not be negative"):
-        TrainSpec(**{name: -0.1}).resolved(ldru.task("parity_check"))
+        TrainSpec(**{name: -0.1}).check()

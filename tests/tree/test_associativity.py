@@ -81,8 +81,8 @@ def test_an_associative_operator_loses_nothing():
 def test_the_classifier_returns_it_beside_its_scores():
     model = ldru.LDRUClassifier(vocab_size=5, num_classes=3, dim=8, leaf_block=True).eval()
     tokens, lengths = torch.randint(5, (4, 10)), torch.tensor([10, 3, 1, 7])
-    scores, lost = model(tokens, lengths, return_associativity=True)
+    scores, lost = model.forward_with_associativity(tokens, lengths)
     torch.testing.assert_close(scores, model(tokens, lengths))
-    alone = [model(t[None, :n], return_associativity=True) for t, n in zip(tokens, lengths)]
+    alone = [model.forward_with_associativity(t[None, :n]) for t, n in zip(tokens, lengths)]
     torch.testing.assert_close(lost, torch.cat([loss for _, loss in alone]))
     torch.testing.assert_close(scores, torch.cat([score for score, _ in alone]))

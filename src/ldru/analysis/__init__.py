@@ -1,1 +1,1 @@
-"""What a trained model learned, held against exact machines."""
+"""Analyses of trained models, held against exact machines."""

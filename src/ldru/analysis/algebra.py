@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldru.automata.machine import UNLABELLED, IntArray
-from ldru.config import Json
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
+from ldru.base.json import Json
 
 UNMET = -1
 """The entry of a table for what no word of the domain ever needs."""
 
 
 class Tables(Protocol):
-    """What a reduction needs to know, by number of state; may be worked out when asked for."""
+    """Tables of a reduction by number of state; they may be worked out when asked for."""
 
     leaf: IntArray
 
@@ -36,6 +36,10 @@ class Algebra:
     pair: the state of two neighbours [states, states]; `UNMET` where no word needs it.
     carry: the state of a node that rises without a partner [states].
     answer: the label read from a state at the root [states].
+
+    >>> xor = ldru.Algebra(leaf=[0, 1], pair=[[0, 1], [1, 0]], carry=[0, 1], answer=[1, 0])
+    >>> int(xor.run([1, 0, 1, 1, 0]))  # 1 for an even number of ones
+    0
     """
 
     leaf: IntArray

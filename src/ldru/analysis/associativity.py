@@ -1,125 +1,175 @@
-"""How far a trained operator is from being associative, on the states that it really meets."""
+"""How far from associative a trained LDRU is, and what that does to its answers."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ldru.analysis.compositions import class_levels
-from ldru.automata.machine import IntArray
-from ldru.automata.monoid import Monoid
-from ldru.errors import LdruError
-from ldru.tree import Combine, Finish, tree_levels
+from ldru.analysis.associators import (
+    Associators,
+    associators,
+    random_bracketing,
+    reduce_bracketed,
+)
+from ldru.analysis.trained_ldru import check_ldru
+from ldru.automata.monoid import Monoid, monoid
+from ldru.base.errors import LdruError
+from ldru.tasks.regular_task import RegularTask
+
+BALANCED_LEVELS = 5
 
 
-class Associators(NamedTuple):
-    """Of all triples of neighbours on one level of the tree, for every word of a batch.
+@dataclass(frozen=True, kw_only=True)
+class LevelAssociativity:
+    """Mean associators of the triples on one level of words of one length.
 
-    cosine: 1 - cos of the angle between (ab)c and a(bc) [batch, triples].
-    relative: the norm of their difference over the mean of their norms [batch, triples].
-    classes: the class of abc in the monoid [batch, triples].
+    cosine, relative: of the bare operator; block_*: of whole levels, with the residual block.
     """
 
-    cosine: Tensor
-    relative: Tensor
-    classes: IntArray
+    length: int
+    level: int
+    triples: int
+    cosine: float
+    relative: float
+    block_cosine: float
+    block_relative: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAssociativity:
+    """Mean associators of the bare operator over triples whose product is in one class.
+
+    word: the first shortest word of the class.
+    """
+
+    number: int
+    word: str
+    triples: int
+    cosine: float
+    relative: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Answers under random bracketings, for words of one length.
+
+    balanced: how many levels are as in the balanced tree below the random ones. Training shows no
+        parts of odd length but the last, so brackets around single symbols are new to a model.
+    agreement: share of words and bracketings whose answer is that of the balanced tree.
+    accuracy, bracketed_accuracy: of the balanced tree, and of the random ones.
+    """
+
+    length: int
+    balanced: int
+    words: int
+    bracketings: int
+    agreement: float
+    accuracy: float
+    bracketed_accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Associativity:
+    """Associators of a model's operator, and its answers under random bracketings."""
+
+    by_level: list[LevelAssociativity]
+    by_class: list[ClassAssociativity]
+    agreement: list[Agreement]
 
 
 @torch.no_grad()
-def associators(
-    combine: Combine,
-    x: Tensor,
-    tokens: IntArray,
-    monoid: Monoid,
+def analyse_associativity(
+    model: nn.Module,
+    task: RegularTask,
+    lengths: Sequence[int] = (40, 500),
     *,
-    finish: Finish | None = None,
-    with_block: bool = False,
-) -> dict[int, Associators]:
-    """Associators by level, 0 for the leaves, in words x [batch, length, dim] of one length.
+    words: int = 64,
+    bracketings: int = 16,
+    seed: int = 0,
+) -> Associativity:
+    """Measure a trained LDRU on test words of some lengths.
 
-    Levels with fewer than three nodes have none.
-
-    tokens: the same words [batch, length].
-    finish: what the tree does to every node of a new level.
-    with_block: compare the two trees as the model would compute them, every node of every level
-        finished; else the bare operator, as the associativity loss of the paper does.
+    >>> run = ldru.Run.open("parity_check")
+    >>> found = ldru.analyse_associativity(run.model, run.task, [16], words=4, bracketings=1)
+    >>> [row.level for row in found.by_level]
+    [0, 1, 2]
     """
-    done = finish if with_block and finish is not None else _unchanged
-    found = {}
-    levels = tree_levels(combine, x, None, finish)
-    for number, (level, classes) in enumerate(
-        zip(levels, class_levels(monoid, tokens), strict=True)
-    ):
-        nodes = level.nodes
-        if nodes.shape[1] < 3:
-            continue
-        a, b, c = nodes[:, :-2], nodes[:, 1:-1], nodes[:, 2:]
-        left = done(combine(done(combine(a, b)), done(c)))
-        right = done(combine(done(a), done(combine(b, c))))
-        table = monoid.table
-        found[number] = Associators(
-            cosine=1 - torch.cosine_similarity(left, right, dim=-1),
-            relative=2 * (left - right).norm(dim=-1) / (left.norm(dim=-1) + right.norm(dim=-1)),
-            classes=table[table[classes[:, :-2], classes[:, 1:-1]], classes[:, 2:]],
+    if words < 1 or bracketings < 1:
+        raise LdruError(f"at least one word and bracketing, got {words} and {bracketings}")
+    if not lengths or min(lengths) < 3:
+        raise LdruError(f"associativity is about words of at least three symbols, got {lengths}")
+    model = check_ldru(model)
+    combine, finish = model.encoder.operator, model.encoder.block
+    classes = monoid(task.machine.minimal())
+    device = next(model.parameters()).device
+    draws, numbers = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
+    by_level, agreement = [], []
+    triples: list[Associators] = []
+    for length in lengths:
+        batch = task.sample(batch_size=words, length=length, split="test", generator=draws)
+        tokens, labels = batch.tokens, batch.labels.to(device)
+        length = tokens.shape[1]  # the nearest one that has words
+        leaves = model.symbol_leaves()[tokens.to(device)]
+        bare, whole = (
+            associators(
+                combine, leaves, tokens.numpy(), classes, finish=finish, with_block=with_block
+            )
+            for with_block in (False, True)
         )
-    return found
+        by_level += [
+            LevelAssociativity(
+                length=length,
+                level=level,
+                triples=bare[level].cosine.numel(),
+                cosine=float(bare[level].cosine.mean()),
+                relative=float(bare[level].relative.mean()),
+                block_cosine=float(whole[level].cosine.mean()),
+                block_relative=float(whole[level].relative.mean()),
+            )
+            for level in bare
+        ]
+        triples += bare.values()
+        answer = model(tokens.to(device)).argmax(dim=-1)
+        for balanced in range(min(BALANCED_LEVELS, (length - 1).bit_length())):
+            trees = [
+                random_bracketing(length, generator=numbers, balanced=balanced)
+                for _ in range(bracketings)
+            ]
+            roots = [reduce_bracketed(combine, leaves, tree, finish) for tree in trees]
+            answers = model.head(torch.stack(roots)).argmax(dim=-1)
+            agreement.append(
+                Agreement(
+                    length=length,
+                    balanced=balanced,
+                    words=words,
+                    bracketings=bracketings,
+                    agreement=_share(answers == answer),
+                    accuracy=_share(answer == labels),
+                    bracketed_accuracy=_share(answers == labels),
+                )
+            )
+    return Associativity(
+        by_level=by_level, by_class=_by_class(triples, classes), agreement=agreement
+    )
 
 
-def random_bracketing(
-    length: int, *, generator: np.random.Generator, balanced: int = 0
-) -> list[list[int]]:
-    """A random tree over a word: for every level, the places of the left partners.
-
-    On a level, from left to right, a node is paired with its neighbour or rises alone, evenly; at
-    least one pair is made. Every binary tree can come out.
-
-    balanced: so many levels are paired as in the balanced tree first. Above them, all parts but the
-        last have multiples of 2**balanced symbols.
-    """
-    levels: list[list[int]] = []
-    while length > 1:
-        if len(levels) < balanced:
-            lefts = list(range(0, length - 1, 2))
-        else:
-            lefts = _random_pairs(length, generator=generator)
-        levels.append(lefts)
-        length -= len(lefts)
-    return levels
+def _by_class(triples: Sequence[Associators], classes: Monoid) -> list[ClassAssociativity]:
+    number = np.concatenate([found.classes.ravel() for found in triples])
+    cosine = torch.cat([found.cosine.flatten() for found in triples]).cpu().numpy()
+    relative = torch.cat([found.relative.flatten() for found in triples]).cpu().numpy()
+    return [
+        ClassAssociativity(
+            number=int(one),
+            word=classes.machine.decode(classes.representatives[one]),
+            triples=int((number == one).sum()),
+            cosine=float(cosine[number == one].mean()),
+            relative=float(relative[number == one].mean()),
+        )
+        for one in np.unique(number)
+    ]
 
 
-@torch.no_grad()
-def reduce_bracketed(
-    combine: Combine, x: Tensor, bracketing: list[list[int]], finish: Finish | None = None
-) -> Tensor:
-    """Reduce words along a given tree: [batch, length, dim] -> [batch, dim].
-
-    As in the balanced tree, `finish` acts on every node of a new level, risen ones too.
-    """
-    for lefts in bracketing:
-        left = torch.tensor(lefts)
-        combined = combine(x[:, left], x[:, left + 1])
-        x = x.index_copy(1, left.to(x.device), combined)
-        keep = torch.ones(x.shape[1], dtype=torch.bool)
-        keep[left + 1] = False
-        x = x[:, keep.to(x.device)]
-        if finish is not None:
-            x = finish(x)
-    if x.shape[1] != 1:
-        raise LdruError(f"the bracketing leaves {x.shape[1]} nodes of the words, expected one")
-    return x[:, 0]
-
-
-def _random_pairs(length: int, *, generator: np.random.Generator) -> list[int]:
-    lefts = []
-    place = 0
-    while place < length - 1:
-        if generator.random() < 0.5:
-            lefts.append(place)
-            place += 1
-        place += 1
-    return lefts or [int(generator.integers(length - 1))]
-
-
-def _unchanged(x: Tensor) -> Tensor:
-    return x
+def _share(is_so: Tensor) -> float:
+    return float(is_so.double().mean())

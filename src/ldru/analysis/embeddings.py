@@ -4,11 +4,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import nn
 
+from ldru.analysis.trained_ldru import check_ldru
 from ldru.automata.machine import IntArray
-from ldru.errors import LdruError, MissingExtraError
+from ldru.automata.monoid import Monoid, monoid
+from ldru.base.errors import LdruError, MissingExtraError
+from ldru.base.json import Json
+from ldru.tasks.regular_task import RegularTask
 
+CLUSTERS_AROUND, CLUSTERS_STEP = 20, 4
 MAX_WORDS = 2**16
 
 
@@ -22,6 +29,76 @@ class ClusterScore:
 
     ari: float
     silhouette: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Embeddings:
+    """States of all words up to a length.
+
+    states: [words, dim]; classes: of the words, in the syntactic monoid [words].
+    scores: number of clusters -> how well k-means finds the classes.
+    plane: t-SNE of the states [words, 2].
+    """
+
+    monoid: Monoid
+    max_length: int
+    states: NDArray[np.float32]
+    classes: IntArray
+    scores: dict[int, ClusterScore]
+    plane: NDArray[np.float32]
+
+
+@torch.no_grad()
+def analyse_embeddings(
+    model: nn.Module,
+    task: RegularTask,
+    *,
+    max_length: int = 12,
+    counts: Iterable[int] | None = None,
+    seed: int = 0,
+) -> Embeddings:
+    """Gather the states of all words up to a length, outside the task's domain too.
+
+    counts: numbers of clusters; by default some around the size of the monoid.
+
+    >>> run = ldru.Run.open("parity_check")
+    >>> found = ldru.analyse_embeddings(run.model, run.task, max_length=5, counts=[2])
+    >>> found.states.shape
+    (62, 64)
+    """
+    model = check_ldru(model)
+    classes = monoid(task.machine.minimal())
+    words = all_words(task.vocab_size, max_length=max_length)
+    device = next(model.parameters()).device
+    tokens = [torch.from_numpy(part).to(device) for part in words]
+    states = torch.cat([model.encoder(model.embedding(part)) for part in tokens])
+    points = states.float().cpu().numpy()
+    known = np.concatenate([np.asarray(classes.classify(part)) for part in words])
+    if counts is None:
+        around = range(-CLUSTERS_AROUND, CLUSTERS_AROUND + 1, CLUSTERS_STEP)
+        counts = [classes.size + more for more in around if 2 <= classes.size + more < len(points)]
+    return Embeddings(
+        monoid=classes,
+        max_length=max_length,
+        states=points,
+        classes=known,
+        scores=cluster_scores(points, known, counts, seed=seed),
+        plane=plane(points, seed=seed),
+    )
+
+
+def embeddings_json(found: Embeddings) -> dict[str, Json]:
+    """The numbers of an analysis, without the states."""
+    return {
+        "words": len(found.states),
+        "max_length": found.max_length,
+        "classes": found.monoid.size,
+        "classes_met": len(np.unique(found.classes)),
+        "scores": {
+            str(count): {"ari": score.ari, "silhouette": score.silhouette}
+            for count, score in found.scores.items()
+        },
+    }
 
 
 def all_words(num_symbols: int, *, max_length: int) -> list[IntArray]:

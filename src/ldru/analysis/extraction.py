@@ -17,8 +17,8 @@ from ldru.analysis.snapping import Network, SnappedNetwork, relative_distance
 from ldru.analysis.verdict import Verdict, decide
 from ldru.automata.machine import IntArray
 from ldru.automata.monoid import Monoid
-from ldru.config import Json
-from ldru.errors import LdruError, RunError
+from ldru.base.errors import LdruError, RunError
+from ldru.base.json import Json
 from ldru.tree import tree_levels
 
 TOLERANCES = (0.8, 0.65, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16, 0.13, 0.1, 0.08, 0.06, 0.04, 0.03, 0.02)
@@ -41,7 +41,7 @@ SHOWN_SYMBOLS = 60
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """What came out at one tolerance.
+    """The outcome at one tolerance.
 
     states: the vectors that stand for the states [states, dim].
     algebra: the tables; None when they did not close within the limits.
@@ -82,7 +82,7 @@ class NodeAgreement:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Extraction:
-    """What a network has learned, as an exact machine.
+    """An exact machine out of a network, with the evidence for it.
 
     trials: one per tolerance, coarse to fine.
     chosen: of the closed ones, the one that disagrees with the network on the fewest words, then
@@ -93,6 +93,11 @@ class Extraction:
     nodes: of the chosen one.
     wrong_by_height: the share of words of 2^(k-1) + 1 to 2^k symbols that the network itself
         answers wrongly, by k; see `ldru.analysis.reach`.
+
+    >>> run = ldru.Run.open("prefix_1_2")
+    >>> found = ldru.extract(run.model, run.task, tolerances=[0.2])
+    >>> found.is_correct, found.predict(["0110", "1" * 1000])
+    (True, [1, 2])
     """
 
     monoid: Monoid

@@ -88,7 +88,7 @@ class SnappedNetwork:
         return self.network.score(self.states[states]).argmax(dim=-1).cpu().numpy()
 
     def algebra(self) -> Algebra:
-        """What was met so far, as tables."""
+        """The tables of all that was met so far."""
         size = self.num_states
         return Algebra(
             leaf=self.leaf,

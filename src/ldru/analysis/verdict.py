@@ -73,7 +73,7 @@ class Occurring(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What is known of an algebra against a machine.
+    """The verdict on an algebra, judged by a machine.
 
     is_closed: whether the levels repeat, so that the answer holds for every length.
     levels: how many heights were followed.

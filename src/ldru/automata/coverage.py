@@ -120,7 +120,7 @@ class Stretches:
 
 
 class Reached(Stretches):
-    """The same with 1 for what can happen and 0 for what cannot: nothing can be too small."""
+    """Possibility instead of chance: 1 for what can happen and 0 for what cannot."""
 
     def _add(self, key: bytes | tuple[int, int], classes: FloatArray) -> None:
         super()._add(key, (classes > 0).astype(np.float64))

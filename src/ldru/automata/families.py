@@ -3,7 +3,7 @@
 import math
 
 from ldru.automata.machine import MAX_CLASSES, UNLABELLED, MooreMachine
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
 
 BINARY = ("0", "1")
 MAX_STATES = 10_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
 
 UNLABELLED = -1
 """The output of a state that gives no label: words ending there are outside the domain."""
@@ -26,6 +26,10 @@ class MooreMachine:
     alphabet: one string per symbol; a token is the index of its symbol.
     delta: next states [states, symbols].
     output: label of each state [states]; labels count from 0, `UNLABELLED` is outside the domain.
+
+    >>> parity = ldru.MooreMachine(alphabet="01", delta=[[0, 1], [1, 0]], output=[1, 0])
+    >>> int(parity.run([0, 1, 1])), parity.encode("011").tolist()
+    (1, [0, 1, 1])
     """
 
     alphabet: tuple[str, ...]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldru.automata.machine import IntArray, MooreMachine
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
 
 DEFAULT_LIMIT = 10_000
 
@@ -19,6 +19,12 @@ class Monoid:
     elements: state maps [size, states]; element 0 is the identity, the class of the empty word.
     representatives: the first shortest word of each element, as tokens.
     step: the class of a word with one more symbol [size, symbols] (the right Cayley graph).
+
+    >>> found = ldru.monoid(ldru.task("dyck_2").machine)
+    >>> found.size, found.machine.decode(found.representatives[3])
+    (15, '00')
+    >>> int(found.classify("0101")) == int(found.classify("01"))
+    True
     """
 
     machine: MooreMachine
@@ -60,6 +66,9 @@ def monoid(machine: MooreMachine, *, limit: int = DEFAULT_LIMIT) -> Monoid:
     """The transition monoid of a machine; of a minimal machine, its syntactic monoid.
 
     limit: the largest size; a monoid can have states**states elements, so it stops there.
+
+    >>> ldru.monoid(ldru.task("parity_check").machine).table.tolist()
+    [[0, 1], [1, 0]]
     """
     found = monoid_within(machine, limit=limit)
     if found is None:
@@ -71,7 +80,7 @@ def monoid(machine: MooreMachine, *, limit: int = DEFAULT_LIMIT) -> Monoid:
 
 
 def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
-    """The same, or None when it has more elements than the limit."""
+    """A machine's monoid, or None when it has more elements than the limit."""
     identity = np.arange(machine.num_states)
     number = {identity.tobytes(): 0}
     elements, step = [identity], []

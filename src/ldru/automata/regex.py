@@ -3,7 +3,7 @@
 import re
 
 from ldru.automata.machine import MooreMachine
-from ldru.errors import LdruError, MissingExtraError
+from ldru.base.errors import LdruError, MissingExtraError
 
 MAX_STATES = 20_000
 
@@ -16,6 +16,10 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
     digits and the letters, digits and underscore. There are no anchors.
 
     alphabet: its symbols in order of their tokens; by default those of the expression, sorted.
+
+    >>> machine = ldru.from_regex("(01)*")
+    >>> machine.num_states, [int(machine.run(machine.encode(word))) for word in ("0101", "010")]
+    (3, [1, 0])
     """
     try:
         from automata.base.exceptions import AutomatonException, RegexException

@@ -1,21 +1,22 @@
-"""What several commands take."""
+"""Arguments that several commands take."""
 
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-import ldru
+from ldru.base.errors import LdruError
 from ldru.cli.printing import say
-from ldru.errors import LdruError
-from ldru.evaluation import parse_lengths
-from ldru.experiments.results import WORDS
-from ldru.experiments.run import Run
-from ldru.experiments.training import find_device
-from ldru.tasks import DataTask, Task
+from ldru.evaluation.lengths import WORDS, parse_lengths
+
+if TYPE_CHECKING:
+    from ldru.runs.run import Run
+    from ldru.tasks.regular_task import RegularTask
+    from ldru.tasks.task import Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +35,22 @@ class Language:
     alphabet: str | None = None
     machine: Path | None = None
 
-    def find(self) -> Task:
-        found = ldru.task(self.task, regex=self.regex, alphabet=self.alphabet, path=self.machine)
-        if isinstance(found, DataTask):
+    def find(self) -> "RegularTask":
+        """The task, which must be a regular language."""
+        from ldru.tasks.find import task
+        from ldru.tasks.regular_task import RegularTask
+
+        found = task(self.task, regex=self.regex, alphabet=self.alphabet, path=self.machine)
+        if not isinstance(found, RegularTask):
             raise LdruError(f"{found.name!r} is a data set and no regular language")
         return found
 
 
-def open_run(path: Path, *, device: str | None) -> Run:
+def open_run(path: Path, *, device: str | None) -> "Run":
     """A run with its model on a device."""
+    from ldru.runs.run import Run
+    from ldru.training.device import find_device
+
     run = Run.open(path)
     run.model.to(find_device(device))
     return run
@@ -64,7 +72,7 @@ def drawn_words(lengths: str | None, words: int | None, *, usual: str) -> DrawnW
     return DrawnWords(parse_lengths(usual if lengths is None else lengths), words)
 
 
-def check_not_drawn(task: DataTask, are_given: Mapping[str, bool]) -> None:
+def check_not_drawn(task: "Task", are_given: Mapping[str, bool]) -> None:
     """Raise on an option for drawn words, which a data set has none of.
 
     are_given: whether each such option was.

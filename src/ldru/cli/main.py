@@ -1,39 +1,36 @@
 """Finds the command, runs it, and exits with its code."""
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-import tyro
-from tyro.conf import FlagCreatePairsOff
-
-import ldru
-from ldru.cli.analysing import Analyse
-from ldru.cli.benching import Bench
-from ldru.cli.evaluating import Eval
-from ldru.cli.extracting import Extract
-from ldru.cli.listing import Models, Tasks
-from ldru.cli.monoids import MonoidOf
-from ldru.cli.predicting import Predict
-from ldru.cli.reproducing import Reproduce
-from ldru.cli.texts import Export, Prepare
-from ldru.cli.training import Train, train_command
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError, MissingExtraError, unknown_name
+from ldru.base.version import __version__
 
 COMMANDS = {
-    "tasks": Tasks,
-    "models": Models,
-    "train": Train,
-    "eval": Eval,
-    "predict": Predict,
-    "prepare": Prepare,
-    "export": Export,
-    "monoid": MonoidOf,
-    "analyse": Analyse,
-    "extract": Extract,
-    "reproduce": Reproduce,
-    "bench": Bench,
+    "tasks": "list the languages and data sets, with the sizes of their machines",
+    "models": "list the models, with their sizes",
+    "train": "train models on tasks and keep each as a run folder",
+    "eval": "evaluate a run by length, or on the test sets of its data set",
+    "predict": "ask a run for the label of words",
+    "extract": "turn a trained LDRU into an exact machine and judge it at every length",
+    "analyse": "look into trained LDRUs: associativity, and states by class",
+    "monoid": "show the syntactic monoid of a language",
+    "coverage": "show which compositions training shows, and which ones longer words need",
+    "heatmaps": "count the compositions in words, by ranges of lengths",
+    "reproduce": "rebuild tables of the paper: plan, run, render, pack, unpack",
+    "bench": "time things side by side",
+    "prepare": "tokenise data sets of texts",
+    "export": "write a run for Hugging Face's transformers",
+    "completion": "print a script that completes commands in a shell",
+}
+"""Every command with a line about it; `ldru.cli.NAME` holds it."""
+
+WAYS_ON = {
+    "train": "; the same command with --resume goes on from there",
+    "reproduce": "; the same command goes on from there",
 }
 
 
@@ -41,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given in (["--version"], ["-V"]):
-        print(f"ldru {ldru.__version__}")
+        print(f"ldru {__version__}")
+        sys.exit(0)
+    if given in (["--help"], ["-h"]):
+        print(_help())
         sys.exit(0)
     try:
         _parse(given)()
@@ -50,11 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except KeyboardInterrupt:
-        ways_on = {
-            "train": "; the same command with --resume goes on from there",
-            "reproduce": "; the same command goes on from there",
-        }
-        print(f"stopped{ways_on.get(''.join(given[:1]), '')}", file=sys.stderr)
+        print(f"stopped{WAYS_ON.get(''.join(given[:1]), '')}", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -63,13 +59,40 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _parse(arguments: list[str]) -> Callable[[], None]:
     """The command with its options."""
-    commands: dict[str, Callable[..., Callable[[], None]]] = dict(COMMANDS)
-    if arguments[:1] == ["train"]:
-        commands["train"] = train_command(arguments)
-    return tyro.extras.subcommand_cli_from_dict(
-        commands,
-        prog="ldru",
-        description=ldru.__doc__,
-        args=arguments,
-        config=(FlagCreatePairsOff,),
+    if not arguments:
+        raise LdruError(f"name a command\n\n{_help()}")
+    name, rest = arguments[0], arguments[1:]
+    if name == "--complete":  # asked by the script of `ldru completion`
+        from ldru.cli.completion import complete
+
+        return lambda: print("\n".join(complete(rest)))
+    if name not in COMMANDS:
+        raise unknown_name("command", name, COMMANDS)
+    try:
+        import tyro
+        from tyro.conf import FlagCreatePairsOff
+    except ImportError as problem:
+        raise MissingExtraError(package=problem.name or "tyro", extra="") from problem
+    command = importlib.import_module(f"ldru.cli.{name}").command(rest)
+    if isinstance(command, dict):
+        return tyro.extras.subcommand_cli_from_dict(
+            command, prog=f"ldru {name}", args=rest, config=(FlagCreatePairsOff,)
+        )
+    return tyro.cli(command, prog=f"ldru {name}", args=rest, config=(FlagCreatePairsOff,))
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: ldru COMMAND [OPTIONS]",
+            "",
+            "Log-depth recurrent units, and length generalisation on formal languages.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "`ldru COMMAND --help` shows the options of a command, `ldru --version` the version.",
+        ]
     )

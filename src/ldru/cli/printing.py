@@ -1,20 +1,13 @@
-"""What commands print: results on standard output, the rest on standard error."""
+"""Printing: results on standard output, the rest on standard error."""
 
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE
-from rich.console import Console
-from rich.table import Table
-
-from ldru.config import Json
-from ldru.experiments.figures import save_figure
+from ldru.base.json import Json
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from rich.console import RenderableType
 
 
@@ -23,6 +16,9 @@ def print_rows(rows: Sequence[dict], *, as_json: bool, note: str = "") -> None:
     if as_json:
         print(json.dumps(rows))
         return
+    from rich.box import SIMPLE
+    from rich.table import Table
+
     table = Table(box=SIMPLE)
     for name, value in rows[0].items():
         table.add_column(name, justify="right" if isinstance(value, int | float) else "left")
@@ -40,15 +36,11 @@ def say(text: str) -> None:
 
 def show(content: "RenderableType") -> None:
     """Print with rich; wide enough not to fold when standard output is no terminal."""
+    from rich.console import Console
+
     # No emoji: lengths such as 60:100:4 would show one.
     console = Console(width=None if sys.stdout.isatty() else 160, emoji=False)
     console.print(content)
-
-
-def save_figures(figure: "Figure", paths: Iterable[Path]) -> None:
-    """Write a figure under every name."""
-    for path in paths:
-        save_figure(figure, path)
 
 
 def short(rows: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:

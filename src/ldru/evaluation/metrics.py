@@ -1,4 +1,4 @@
-"""What GLUE asks of a model, from the counts that a record keeps.
+"""GLUE's metrics, computed from the counts that a record keeps.
 
 With two classes, how many words of each there are and how many were right is the whole confusion
 matrix: what is not right was taken for the other class.
@@ -7,30 +7,30 @@ matrix: what is not right was taken for the other class.
 import math
 from collections.abc import Callable
 
-from ldru.errors import LdruError
-from ldru.evaluation.accuracy import LengthResult
+from ldru.base.errors import LdruError
+from ldru.evaluation.accuracy import PartResult
 
 
-def f1(result: LengthResult) -> float:
+def f1(result: PartResult) -> float:
     """Of class 1, as GLUE has it: the harmonic mean of precision and recall."""
     right, missed, wrong, _ = _confusion(result)
     return _f1(right, missed, wrong)
 
 
-def macro_f1(result: LengthResult) -> float:
+def macro_f1(result: PartResult) -> float:
     """The mean of the F1 of both classes."""
     right, missed, wrong, rejected = _confusion(result)
     return (_f1(right, missed, wrong) + _f1(rejected, wrong, missed)) / 2
 
 
-def matthews(result: LengthResult) -> float:
+def matthews(result: PartResult) -> float:
     """Matthews' correlation of answers and labels, -1 to 1; 0 where one of them is constant."""
     right, missed, wrong, rejected = _confusion(result)
     sizes = (right + wrong) * (right + missed) * (rejected + wrong) * (rejected + missed)
     return (right * rejected - wrong * missed) / math.sqrt(sizes) if sizes else 0.0
 
 
-METRICS: dict[str, Callable[[LengthResult], float]] = {
+METRICS: dict[str, Callable[[PartResult], float]] = {
     "accuracy": lambda result: result.accuracy,
     "f1": f1,
     "macro_f1": macro_f1,
@@ -43,7 +43,7 @@ def _f1(right: int, missed: int, wrong: int) -> float:
     return 2 * right / total if total else 0.0
 
 
-def _confusion(result: LengthResult) -> tuple[int, int, int, int]:
+def _confusion(result: PartResult) -> tuple[int, int, int, int]:
     """Of class 1 how many were right and how many not, of class 0 how many not and how many."""
     if not set(result.words_by_class) <= {0, 1}:
         raise LdruError(f"this metric is for two classes, got {sorted(result.words_by_class)}")

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ldru.errors import LdruError
-from ldru.evaluation import METRICS
-from ldru.experiments.run import Run
-from ldru.files import whole_folder
+from ldru.base.errors import LdruError
+from ldru.base.files import whole_folder
+from ldru.evaluation.metrics import METRICS
 from ldru.huggingface.models import LDRUConfig, LDRUForSequenceClassification
-from ldru.models import LDRUSpec
-from ldru.tasks import DataTask
+from ldru.models.settings import LDRUSpec
+from ldru.runs.run import Run
 from ldru.tasks.text import TEXT_SETS, TextSet
 from ldru.tasks.text.store import kept_vocabulary
 from ldru.tasks.text.wordpiece import bert_tokeniser
@@ -27,8 +26,7 @@ def from_run(run: Run) -> LDRUForSequenceClassification:
     if not isinstance(spec, LDRUSpec):
         raise LdruError(f"an LDRU can be handed to transformers, {run.spec.name} is none")
     task = run.task
-    names = task.labels if isinstance(task, DataTask) else ()
-    names = names or tuple(map(str, range(task.num_classes)))
+    names = task.labels or tuple(map(str, range(task.num_classes)))
     config = LDRUConfig(
         vocab_size=task.vocab_size,
         **{name: getattr(spec, name) for name in ("dim", "operator", "dropout", "activation")},
@@ -82,7 +80,7 @@ def tokeniser(text_set: TextSet) -> "PreTrainedTokenizerFast":
 
 
 def model_card(run: Run, *, name: str) -> str:
-    """What one should know of an exported model before using it, from its record."""
+    """A model card: how an exported model was trained and how it scored, from its record."""
     task, spec, record = run.task, run.spec, run.record
     is_text = task.name in TEXT_SETS
     lines = [
@@ -147,7 +145,7 @@ def _results(run: Run) -> list[str]:
     evaluation = run.record.evaluation
     if evaluation is None:
         return ["It was not evaluated."]
-    if not isinstance(run.task, DataTask):
+    if run.task.is_drawn:
         return [
             f"Mean accuracy over {len(evaluation.lengths)} lengths: "
             f"{evaluation.mean_accuracy():.4f}."
@@ -160,6 +158,6 @@ def _results(run: Run) -> list[str]:
             f"| {part} | {result.words:,} | "
             + " | ".join(f"{METRICS[metric](result):.4f}" for metric in metrics)
             + f" | {result.majority_share:.4f} |"
-            for part, result in evaluation.by_length.items()
+            for part, result in evaluation.by_part.items()
         ),
     ]

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.errors import LdruError, MissingExtraError
-from ldru.layers import Linear
-from ldru.models import LDRU
-from ldru.models.embedding import Embedding
+from ldru.base.errors import LdruError, MissingExtraError
+from ldru.layers.embedding import Embedding
+from ldru.layers.linear import Linear
+from ldru.models.ldru import LDRU
 from ldru.models.words import check_sizes
 from ldru.tasks.text.wordpiece import VOCAB_SIZE
 
@@ -58,7 +58,7 @@ class LDRUConfig(PretrainedConfig):
 
 
 class LDRUPreTrainedModel(PreTrainedModel):
-    """What both models share: their settings, and weights drawn as the paper draws them."""
+    """The base of both models: their settings, and weights drawn as the paper draws them."""
 
     config_class = LDRUConfig
     base_model_prefix = "ldru"
@@ -93,15 +93,13 @@ class LDRUModel(LDRUPreTrainedModel):
     def set_input_embeddings(self, value: nn.Module) -> None:
         self.embedding = value
 
-    def encode(
+    def embed(
         self,
         input_ids: Tensor | None,
         attention_mask: Tensor | None,
         inputs_embeds: Tensor | None,
-        *,
-        return_associativity: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """States [batch, dim], and the associativity loss of each word where it is asked for.
+        """Vectors of words for the encoder [batch, length, dim], and their lengths [batch].
 
         By the law of padding a state is that of the tokens under the mask alone, wherever they
         stand.
@@ -126,9 +124,7 @@ class LDRUModel(LDRUPreTrainedModel):
                 assert inputs_embeds is not None
                 inputs_embeds = inputs_embeds.take_along_dim(order[..., None], dim=1)
         x = self.embedding(input_ids) if inputs_embeds is None else inputs_embeds
-        if return_associativity:
-            return self.encoder(x, lengths, return_associativity=True)
-        return self.encoder(x, lengths), None
+        return x, lengths
 
     def forward(
         self,
@@ -145,7 +141,7 @@ class LDRUModel(LDRUPreTrainedModel):
         token_type_ids: taken, since tokenisers give them, and not used.
         """
         check_outputs(output_attentions, output_hidden_states)
-        root, _ = self.encode(input_ids, attention_mask, inputs_embeds)
+        root = self.encoder(*self.embed(input_ids, attention_mask, inputs_embeds))
         if return_dict is False:
             return root[:, None], root
         return BaseModelOutputWithPooling(last_hidden_state=root[:, None], pooler_output=root)
@@ -183,9 +179,11 @@ class LDRUForSequenceClassification(LDRUPreTrainedModel):
         """
         check_outputs(output_attentions, output_hidden_states)
         is_weighed = labels is not None and self.training and self.config.associativity > 0
-        root, lost = self.ldru.encode(
-            input_ids, attention_mask, inputs_embeds, return_associativity=is_weighed
-        )
+        words = self.ldru.embed(input_ids, attention_mask, inputs_embeds)
+        if is_weighed:
+            root, lost = self.ldru.encoder.forward_with_associativity(*words)
+        else:
+            root, lost = self.ldru.encoder(*words), None
         logits = self.head(root)
         loss = None
         if labels is not None:
@@ -207,7 +205,7 @@ def check_outputs(attentions: bool | None, hidden_states: bool | None) -> None:
     if attentions or hidden_states:
         raise LdruError(
             "an LDRU has no attentions, and no state of every token; the nodes of its tree are "
-            "what `model.ldru.encoder(x, lengths, return_levels=True)` gives"
+            "what `model.ldru.encoder.levels(x, lengths)` gives"
         )
 
 

@@ -1,4 +1,4 @@
-"""What the kernels of an MLP-LDRU share: where weights lie, and the arithmetic of a tile.
+"""Code that the kernels share: where weights lie, and the arithmetic of a tile.
 
 M is the number of members, d the width. A row is one node of a level to be computed: row
 `word * ceil(nodes / 2) + parent`, from the inputs `2 * parent` and `2 * parent + 1` of that word.
@@ -36,7 +36,7 @@ PLACES = tl.constexpr(2**24)  # elements per level in a word's dropout sequence
 
 @triton.jit
 def mix(x):
-    """Scramble 32-bit words, as `ldru.randomness._mix`: uint32 -> uint32."""
+    """Scramble 32-bit words, as `ldru.base.randomness._mix`: uint32 -> uint32."""
     x = (x ^ (x >> 16)) * 0x7FEB352D
     x = (x ^ (x >> 15)) * 0x846CA68B
     return x ^ (x >> 16)
@@ -46,7 +46,7 @@ def mix(x):
 def dropout_factor(
     keys_ptr, cut_ptr, scale_ptr, level, word, node, there, channel, DIM: tl.constexpr
 ):
-    """What dropout multiplies by, scale or 0, as `ldru.layers.Dropout`: word, node [R] -> [R, C].
+    """Factors of dropout, scale or 0, as in `ldru.layers.dropout`: word, node [R] -> [R, C].
 
     Every word of the batch has a key; an element is its level, node and channel. Only the rows
     that are `there` have a word.
@@ -100,7 +100,7 @@ def load_vector(ptr, index, SIZE: tl.constexpr):
 
 @triton.jit
 def row_state(row, rows, nodes, lengths_ptr, HAS_LENGTHS: tl.constexpr):
-    """What each row of a tile is: row [R] -> word, parent, computed, paired, finished, all [R]."""
+    """The state of each row of a tile: row [R] -> word, parent, computed, paired, finished [R]."""
     parents = (nodes + 1) // 2
     word = row // parents
     parent = row - word * parents

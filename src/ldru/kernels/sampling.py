@@ -1,6 +1,6 @@
 """The words of a whole fleet in one launch, and the keys of its random layers in another.
 
-The plain code they must agree with, to the bit, is `ldru.tasks.walk` and `ldru.randomness`.
+The plain code they must agree with, to the bit, is `ldru.tasks.walk` and `ldru.base.randomness`.
 """
 
 import torch
@@ -16,7 +16,7 @@ BLOCK = 256  # rows per program of the second kernel
 
 @triton.jit
 def _fold(first, second, word):
-    """Both words of a key folded with a word, as `ldru.randomness.fold`: uint32 -> uint32."""
+    """Both words of a key folded with a word, as `ldru.base.randomness.fold`: uint32 -> uint32."""
     return mix(first ^ mix(word + 0x9E3779B9)), mix(second ^ mix(word + 0x7F4A7C15))
 
 
@@ -32,7 +32,7 @@ def _load_key(keys_ptr, member, step_ptr, HAS_STEP: tl.constexpr):
 
 @triton.jit
 def _bits(first, second, index):
-    """Words of a key, as `ldru.randomness.words`: int32 [...] -> int64 [...]."""
+    """Words of a key, as `ldru.base.randomness.words`: int32 [...] -> int64 [...]."""
     return mix(index.to(tl.uint32) * (second | 1) + first).to(tl.int64)
 
 

@@ -1,10 +1,11 @@
-"""Where Triton kernels can run at all."""
+"""Where Triton kernels can run at all, and how mapped axes join the axis of the members."""
 
 import importlib.util
 import os
 from functools import lru_cache
 
 import torch
+from torch import Tensor
 
 
 def why_not(device: torch.device, dtype: torch.dtype = torch.float32) -> str | None:
@@ -24,6 +25,12 @@ def is_interpreted() -> bool:
     Triton wants TRITON_INTERPRET=1 before it is imported.
     """
     return os.environ.get("LDRU_INTERPRET_KERNELS") == "1"
+
+
+def merged(value: Tensor, axis: int | None, size: int) -> Tensor:
+    """[size, members, ...] as [size * members, ...]; what is not mapped is the same for all."""
+    value = value.expand(size, *value.shape) if axis is None else value.movedim(axis, 0)
+    return value.flatten(0, 1)
 
 
 @lru_cache(maxsize=1)

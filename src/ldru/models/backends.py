@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ldru.errors import LdruError, unknown_name
-from ldru.kernels import fused
+from ldru.base.errors import LdruError, unknown_name
+from ldru.kernels.reduction import fused
 from ldru.operators import MLPOperator
 from ldru.tree import Combine, Level, tree_levels, tree_reduce
 
@@ -28,7 +28,8 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     name, _ = choose(encoder, x)
     if name != "fused":
         return tree_reduce(encoder.operator, x, lengths, encoder.finish(), backend=name)
-    return fused.Kernels(encoder.operator, encoder.block).reduce(x, lengths, encoder.dropout)
+    kernels = fused.Kernels(encoder.operator, encoder.block)
+    return kernels.reduce(x, lengths, encoder.dropout.drop(x))
 
 
 def levels_and_operator(
@@ -47,7 +48,7 @@ def levels_and_operator(
         return list(tree_levels(encoder.operator, x, lengths, encoder.finish())), encoder.operator
     kernels = fused.Kernels(encoder.operator, encoder.block)
     found = []
-    for nodes in kernels.levels(x, lengths, encoder.dropout):
+    for nodes in kernels.levels(x, lengths, encoder.dropout.drop(x)):
         found.append(Level(nodes, lengths))
         lengths = None if lengths is None else (lengths + 1) // 2
     return found, kernels.combine
@@ -73,7 +74,7 @@ def choose(encoder: "LDRU", x: Tensor) -> tuple[str, str | None]:
 
 
 def describe_backend(model: nn.Module, *, device: torch.device, dtype: torch.dtype) -> str:
-    """What computes a model on a device, in words for a record."""
+    """Name the backend that computes a model on a device, in words for a record."""
     from ldru.models.ldru import LDRU
 
     encoder = next((part for part in model.modules() if isinstance(part, LDRU)), None)

@@ -1,15 +1,13 @@
 """BBT-GRC: the gated recursive cell in a balanced binary tree."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Self
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.layers import Dropout, Linear
-from ldru.models.embedding import Embedding
-from ldru.models.spec import ModelSpec
+from ldru.layers.dropout import Dropout
+from ldru.layers.embedding import Embedding
+from ldru.layers.linear import Linear
 from ldru.models.words import check_sizes, check_words
 from ldru.operators.grc import GRCOperator
 from ldru.tree import tree_reduce
@@ -78,27 +76,3 @@ class BBTGRCClassifier(GRCClassifier):
 
     def reduce(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         return tree_reduce(self.cell, x, lengths)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BBTGRCSpec(ModelSpec):
-    """Settings of BBT-GRC; the defaults are the paper's for regular tasks.
-
-    Args:
-        embedding_dim: width of a token's embedding.
-        dim: width of a state.
-        dropout: rate on the embeddings and in the classifier. On regular tasks the paper lists
-            dropout for the LDRU alone.
-    """
-
-    module: ClassVar[type[nn.Module]] = BBTGRCClassifier
-    paper_parameters: ClassVar[int] = 240_000
-
-    embedding_dim: int = 64
-    dim: int = 96
-    dropout: float = 0.0
-
-    @classmethod
-    def listops(cls) -> Self:
-        """The paper's settings for ListOps: the defaults of the published code."""
-        return cls(embedding_dim=128, dim=128, dropout=0.1)

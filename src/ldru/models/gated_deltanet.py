@@ -1,15 +1,12 @@
 """Gated DeltaNet: a matrix memory, corrected by the delta rule and faded by a gate."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.layers import Linear
-from ldru.models.spec import ModelSpec
-from ldru.models.words import OneHotLinear, check_sizes, check_words, is_word
+from ldru.layers.embedding import OneHotLinear
+from ldru.layers.linear import Linear
+from ldru.models.words import check_sizes, check_words, is_word
 
 CHUNK = 64
 """How many places of a word are computed at once."""
@@ -249,33 +246,3 @@ def _log_uniform(count: int, low: float, high: float) -> Tensor:
 
 def _inverse_softplus(x: Tensor) -> Tensor:
     return x + (-torch.expm1(-x)).log()
-
-
-@dataclass(frozen=True, kw_only=True)
-class GatedDeltaNetSpec(ModelSpec):
-    """Settings of Gated DeltaNet; the defaults are the paper's for regular tasks.
-
-    The paper's table gives 128 as the residual dimension; its total is that of a SwiGLU width of
-    256.
-
-    Args:
-        dim: width of the features.
-        num_layers: how many blocks.
-        num_heads: memories per block.
-        head_dim: width of a head's queries and keys.
-        value_expansion: how many times wider a head's values are.
-        conv_width: places that the convolutions see.
-        hidden: width of the SwiGLU layer.
-    """
-
-    module: ClassVar[type[nn.Module]] = GatedDeltaNetClassifier
-    paper_parameters: ClassVar[int] = 230_000
-    note: ClassVar[str] = "with a SwiGLU width of 256; the table's residual dimension is 128"
-
-    dim: int = 64
-    num_layers: int = 3
-    num_heads: int = 4
-    head_dim: int = 12
-    value_expansion: int = 2
-    conv_width: int = 4
-    hidden: int = 256

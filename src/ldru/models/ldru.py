@@ -1,18 +1,18 @@
 """The Log-Depth Recurrent Unit: an encoder, and a classifier of token sequences on top of it."""
 
 import itertools
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from ldru.errors import LdruError
-from ldru.layers import Dropout, Linear, activation_named
+from ldru.base.errors import LdruError
+from ldru.layers.activations import activation_named
+from ldru.layers.dropout import Dropout
+from ldru.layers.embedding import Embedding, look_up
+from ldru.layers.linear import Linear
+from ldru.layers.residual_block import ResidualBlock
 from ldru.models import backends
 from ldru.models.backends import check_backend
-from ldru.models.embedding import Embedding, look_up
-from ldru.models.spec import ModelSpec
 from ldru.models.words import check_sizes, check_words
 from ldru.operators import build_operator
 from ldru.tree import (
@@ -23,22 +23,6 @@ from ldru.tree import (
     check_lengths,
     fill,
 )
-
-
-class ResidualBlock(nn.Module):
-    """h <- LayerNorm(h + FFN(h)), with FFN: d -> 4d -> d."""
-
-    def __init__(self, *, dim: int, activation: str = "relu") -> None:
-        super().__init__()
-        self.dim, self.activation = dim, activation
-        self.up = Linear(dim, 4 * dim)
-        self.down = Linear(4 * dim, dim)
-        self.norm = nn.LayerNorm(dim)
-
-    def forward(self, state: Tensor) -> Tensor:
-        """Refine states: [..., dim] -> [..., dim]."""
-        act = activation_named(self.activation)
-        return self.norm(state + self.down(act(self.up(state))))
 
 
 class LDRU(nn.Module):
@@ -53,6 +37,11 @@ class LDRU(nn.Module):
     leaf_block: one more residual block, with its own weights, on the inputs. The paper's parameter
         totals fit a model with such a block, its text describes none.
     backend: a name of `ldru.models.backends.BACKENDS`, or "auto" for the first that can run a call.
+
+    >>> encoder = ldru.LDRU(dim=32)
+    >>> x, lengths = torch.randn(8, 100, 32), torch.randint(1, 101, (8,))
+    >>> encoder(x, lengths).shape  # row i is the code of its first lengths[i] vectors
+    torch.Size([8, 32])
     """
 
     def __init__(
@@ -78,52 +67,43 @@ class LDRU(nn.Module):
         self.dropout = Dropout(rate=dropout)
         self.leaf_block = ResidualBlock(dim=dim, activation=activation) if leaf_block else None
 
-    def forward(
-        self,
-        x: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        return_levels: bool = False,
-        return_associativity: bool = False,
-    ) -> Tensor | tuple[Tensor, list[Level]] | tuple[Tensor, Tensor]:
-        """Encode words: [batch, length, dim] -> [batch, dim].
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Encode words: [batch, length, dim] -> [batch, dim]."""
+        return backends.reduce(self, self.leaves(x, lengths), lengths)
 
-        return_levels: also return every level of the tree, leaves first.
-        return_associativity: also return the associativity loss of each word [batch].
-        """
+    def levels(self, x: Tensor, lengths: Tensor | None = None) -> list[Level]:
+        """Encode words and keep every level of their trees, from the leaves to the root."""
+        levels, _ = backends.levels_and_operator(self, self.leaves(x, lengths), lengths)
+        return levels
+
+    def forward_with_associativity(
+        self, x: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Encode words, and measure the associativity loss of each: [batch, dim], [batch]."""
+        return reduce_with_associativity(self, self.leaves(x, lengths), lengths)
+
+    def leaves(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Make the leaves of the tree from the inputs: [batch, length, dim] -> the same shape."""
         if x.shape[-1] != self.dim:
             raise LdruError(f"expected vectors of width {self.dim}, got {list(x.shape)}")
-        if self.leaf_block is not None:
-            check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
-            # Padding may hold anything, also what the block has no derivative at.
-            x = self.leaf_block(x if lengths is None else fill(x, lengths))
-        return self.reduce(
-            x, lengths, return_levels=return_levels, return_associativity=return_associativity
-        )
-
-    def reduce(
-        self,
-        x: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        return_levels: bool = False,
-        return_associativity: bool = False,
-    ) -> Tensor | tuple[Tensor, list[Level]] | tuple[Tensor, Tensor]:
-        """The same from leaves that have been through the leaf block, where there is one."""
-        if return_levels and return_associativity:
-            raise LdruError("ask for the levels or for the associativity loss, not for both")
-        if not (return_levels or return_associativity):
-            return backends.reduce(self, x, lengths)
-        levels, combine = backends.levels_and_operator(self, x, lengths)
-        root = levels[-1].nodes[:, 0]
-        if return_levels:
-            return root, levels
-        return root, _loss_in_range(combine, levels)
+        if self.leaf_block is None:
+            return x
+        check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
+        # Padding may hold anything, also what the block has no derivative at.
+        return self.leaf_block(x if lengths is None else fill(x, lengths))
 
     def finish(self) -> Finish:
-        """What happens to the nodes of each level, one call a level."""
+        """A function that finishes a level: residual block and dropout, one call a level."""
         level_numbers = itertools.count()
         return lambda nodes: self.dropout(self.block(nodes), next(level_numbers))
+
+
+def reduce_with_associativity(
+    encoder: LDRU, leaves: Tensor, lengths: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The roots of words, and the associativity loss of each: [batch, dim], [batch]."""
+    levels, combine = backends.levels_and_operator(encoder, leaves, lengths)
+    return levels[-1].nodes[:, 0], _loss_in_range(combine, levels)
 
 
 def _loss_in_range(combine: Combine, levels: list[Level]) -> Tensor:
@@ -146,7 +126,12 @@ def _loss_in_range(combine: Combine, levels: list[Level]) -> Tensor:
 
 
 class LDRUClassifier(nn.Module):
-    """Classify token sequences: embedding, LDRU, linear head."""
+    """Classify token sequences: embedding, LDRU, linear head.
+
+    >>> model = ldru.LDRUClassifier(vocab_size=2, num_classes=3, dim=16)
+    >>> model(torch.tensor([[0, 1, 1, 0]])).shape, len(model.levels(torch.tensor([[0, 1, 1, 0]])))
+    (torch.Size([1, 3]), 3)
+    """
 
     def __init__(
         self,
@@ -174,81 +159,33 @@ class LDRUClassifier(nn.Module):
         )
         self.head = Linear(dim, num_classes)
 
-    def forward(
-        self,
-        tokens: Tensor,
-        lengths: Tensor | None = None,
-        *,
-        return_levels: bool = False,
-        return_associativity: bool = False,
-    ) -> Tensor | tuple[Tensor, list[Level]] | tuple[Tensor, Tensor]:
-        """Score the classes: [batch, length] -> [batch, classes].
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes: [batch, length] -> [batch, classes]."""
+        return self.head(backends.reduce(self.encoder, self._leaves(tokens, lengths), lengths))
 
-        return_levels, return_associativity: see `LDRU`.
-        """
-        tokens = check_words(tokens, lengths)
-        found: Any
-        options = {"return_levels": return_levels, "return_associativity": return_associativity}
-        if self.encoder.leaf_block is not None and self.vocab_size <= tokens.numel():
-            # Equal tokens have equal leaves, so the block sees each symbol once.
-            found = self.encoder.reduce(look_up(self.leaves(), tokens), lengths, **options)
-        else:
-            found = self.encoder(self.embedding(tokens), lengths, **options)
-        if return_levels or return_associativity:
-            root, more = found
-            return self.head(root), more
-        return self.head(found)
+    def levels(self, tokens: Tensor, lengths: Tensor | None = None) -> list[Level]:
+        """Every level of the words' trees, from the leaves to the root."""
+        leaves = self._leaves(tokens, lengths)
+        levels, _ = backends.levels_and_operator(self.encoder, leaves, lengths)
+        return levels
 
-    def leaves(self) -> Tensor:
-        """What the reduction starts from, for each token: [symbols, dim]."""
+    def forward_with_associativity(
+        self, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Scores, and the associativity loss of each word: [batch, classes], [batch]."""
+        leaves = self._leaves(tokens, lengths)
+        root, lost = reduce_with_associativity(self.encoder, leaves, lengths)
+        return self.head(root), lost
+
+    def symbol_leaves(self) -> Tensor:
+        """The leaf of each token: [symbols, dim]."""
         block = self.encoder.leaf_block
         return self.embedding.weight if block is None else block(self.embedding.weight)
 
-
-@dataclass(frozen=True, kw_only=True)
-class LDRUSpec(ModelSpec):
-    """Settings of the LDRU classifier; the defaults are the paper's for regular tasks.
-
-    Args:
-        dim: width of a state.
-        operator: mlp, grc, gated_sum, linear or element_sum.
-        dropout: rate after each level; by default the task's, 0.1 where it has none.
-        activation: relu or silu, in the residual block and the MLP operator's gates.
-        leaf_block: one more residual block on the embeddings.
-        backend: fused (Triton kernels), batched, reference, or auto for the fastest that can run.
-    """
-
-    paper_parameters: ClassVar[int] = 162_000
-    note: ClassVar[str] = "the paper's equations add up to ours; its total fits --leaf-block"
-
-    dim: int = 64
-    operator: str = "mlp"
-    dropout: float | None = None
-    activation: str = "relu"
-    leaf_block: bool = False
-    backend: str = "auto"
-
-    @classmethod
-    def listops(cls) -> "LDRUSpec":
-        """The paper's settings for ListOps."""
-        return cls(dim=256, dropout=0.05, activation="silu")
-
-    @classmethod
-    def text(cls) -> "LDRUSpec":
-        """The paper's settings for texts."""
-        return cls(dim=256, dropout=0.01, activation="silu")
-
-    def build(self, *, vocab_size: int, num_classes: int) -> LDRUClassifier:
-        return LDRUClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            operator=self.operator,
-            dropout=0.1 if self.dropout is None else self.dropout,
-            activation=self.activation,
-            leaf_block=self.leaf_block,
-            backend=self.backend,
-        )
-
-    def resolved(self, *, dropout: float) -> "LDRUSpec":
-        return replace(self, dropout=dropout) if self.dropout is None else self
+    def _leaves(self, tokens: Tensor, lengths: Tensor | None) -> Tensor:
+        """The leaves of words: [batch, length] -> [batch, length, dim]."""
+        tokens = check_words(tokens, lengths)
+        if self.encoder.leaf_block is not None and self.vocab_size <= tokens.numel():
+            # Equal tokens have equal leaves, so the block sees each symbol once.
+            return look_up(self.symbol_leaves(), tokens)
+        return self.encoder.leaves(self.embedding(tokens), lengths)

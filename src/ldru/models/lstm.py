@@ -1,14 +1,11 @@
 """The long short-term memory, one symbol at a time."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
-from ldru.layers import Linear
-from ldru.models.spec import ModelSpec
-from ldru.models.words import OneHotLinear, carry_finished, check_sizes, check_words
+from ldru.layers.embedding import OneHotLinear
+from ldru.layers.linear import Linear
+from ldru.models.words import carry_finished, check_sizes, check_words
 
 
 class LSTMClassifier(nn.Module):
@@ -48,22 +45,3 @@ class LSTMClassifier(nn.Module):
         enter, keep, update, show = (given + self.recurrent(output)).chunk(4, dim=-1)
         cell = (keep + 1).sigmoid() * cell + enter.sigmoid() * update.tanh()
         return torch.cat([show.sigmoid() * cell.tanh(), cell], dim=-1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LSTMSpec(ModelSpec):
-    """Settings of the LSTM; the defaults are the paper's for regular tasks.
-
-    Args:
-        dim: width of the output and of the cell.
-    """
-
-    module: ClassVar[type[nn.Module]] = LSTMClassifier
-    paper_parameters: ClassVar[int] = 270_000
-
-    dim: int = 256
-
-    @classmethod
-    def listops(cls) -> "LSTMSpec":
-        """The paper's settings for ListOps."""
-        return cls(dim=1024)

@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ldru.errors import LdruError
-from ldru.layers import Keyed
+from ldru.base.errors import LdruError
+from ldru.base.randomness import bits, fold, seed_key
+from ldru.layers.dropout import Keyed
 from ldru.models.words import is_word
-from ldru.randomness import bits, fold, seed_key
 
 BASE = 10_000
 """The slowest wave of the sinusoidal and rotary encodings is nearly this long, over 2 pi."""
@@ -34,7 +34,7 @@ class Positions(nn.Module):
         return x
 
     def bias(self, x: Tensor) -> Tensor | None:
-        """What is added to the scores of every block: -> [heads, length, length]."""
+        """A bias on the scores of every block: -> [heads, length, length]."""
         return None
 
     def angles(self, x: Tensor, lengths: Tensor | None, *, block: int) -> Tensor | None:
@@ -146,3 +146,12 @@ def _check_even(**sizes: int) -> None:
     for name, size in sizes.items():
         if size % 2:
             raise LdruError(f"this position encoding needs an even {name}, got {size}")
+
+
+POSITIONS: dict[str, type[Positions]] = {
+    "nope": NoPositions,
+    "alibi": Alibi,
+    "rope": RandomRotary,
+    "sinusoidal": Sinusoidal,
+}
+"""Every encoding by its name."""

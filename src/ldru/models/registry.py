@@ -1,28 +1,28 @@
 """Every architecture by name, and building a model from its settings."""
 
 from dataclasses import is_dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Generator, nn
-
-from ldru.errors import LdruError, unknown_name
-from ldru.layers import drawn
-from ldru.models.bbt_grc import BBTGRCSpec
-from ldru.models.gated_deltanet import GatedDeltaNetSpec
-from ldru.models.ldru import LDRUSpec
-from ldru.models.lstm import LSTMSpec
-from ldru.models.regular_gpt import RegularGPTSpec
-from ldru.models.rir_grc import RIRGRCSpec
-from ldru.models.rnn import RNNSpec
-from ldru.models.s5 import S5Spec
-from ldru.models.sd_ssm import SDSSMSpec
-from ldru.models.spec import ModelSpec
-from ldru.models.transformer import (
+from ldru.base.errors import LdruError, unknown_name
+from ldru.models.settings import (
+    BBTGRCSpec,
+    GatedDeltaNetSpec,
+    LDRUSpec,
+    LSTMSpec,
+    RegularGPTSpec,
+    RIRGRCSpec,
+    RNNSpec,
+    S5Spec,
+    SDSSMSpec,
     TransformerAlibiSpec,
     TransformerNopeSpec,
     TransformerRopeSpec,
     TransformerSinusoidalSpec,
 )
+from ldru.models.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from torch import Generator, nn
 
 MODELS: dict[str, type[ModelSpec]] = {
     "ldru": LDRUSpec,
@@ -46,6 +46,14 @@ def register(name: str, spec: type[ModelSpec]) -> None:
 
     spec: a frozen dataclass derived from `ModelSpec`, with a default for every setting. A program
         that opens runs of it has to register it too, before.
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class MeanSpec(ldru.ModelSpec):
+    ...     def build(self, *, vocab_size, num_classes):
+    ...         return nn.Sequential(nn.Embedding(vocab_size, num_classes), nn.AdaptiveAvgPool2d(1))
+    >>> ldru.register("mean_of_tokens", MeanSpec)
+    >>> "mean_of_tokens" in ldru.MODELS
+    True
     """
     if name in MODELS and MODELS[name] is not spec:
         raise LdruError(f"there is already a model {name!r}; choose another name")
@@ -78,14 +86,22 @@ def build(
     *,
     vocab_size: int,
     num_classes: int,
-    generator: Generator | None = None,
-) -> nn.Module:
+    generator: "Generator | None" = None,
+) -> "nn.Module":
     """A model by name with the paper's settings, or by its own settings.
 
     generator: decides the weights; None draws them from PyTorch's default one.
+
+    >>> model = ldru.build("lstm", vocab_size=2, num_classes=2)
+    >>> model(torch.tensor([[0, 1, 1]])).shape
+    torch.Size([1, 2])
     """
     spec = model_spec(model)
     if generator is None:
         return spec.build(vocab_size=vocab_size, num_classes=num_classes)
+    import torch
+
+    from ldru.layers.seeded import drawn
+
     seed = int(torch.randint(2**31, (), generator=generator, device=generator.device))
     return drawn(lambda: spec.build(vocab_size=vocab_size, num_classes=num_classes), seed=seed)

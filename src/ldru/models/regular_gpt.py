@@ -1,17 +1,15 @@
 """RegularGPT: one transformer layer that reads a word in windows, level by level."""
 
 import itertools
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from ldru.errors import LdruError
-from ldru.layers import Dropout, Linear
-from ldru.models.embedding import Embedding
-from ldru.models.ldru import ResidualBlock
-from ldru.models.spec import ModelSpec
+from ldru.base.errors import LdruError
+from ldru.layers.dropout import Dropout
+from ldru.layers.embedding import Embedding
+from ldru.layers.linear import Linear
+from ldru.layers.residual_block import ResidualBlock
 from ldru.models.words import check_sizes, check_words
 
 
@@ -124,25 +122,3 @@ def align_right(tokens: Tensor, lengths: Tensor) -> Tensor:
     length = tokens.shape[1]
     source = torch.arange(length, device=tokens.device) - (length - lengths[:, None])
     return tokens.take_along_dim(source.clamp(min=0), dim=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RegularGPTSpec(ModelSpec):
-    """Settings of RegularGPT; the defaults are the paper's for regular tasks.
-
-    Args:
-        dim: width of a state; the FFN has four times as much.
-        num_heads: heads of attention; they share the width.
-        chunk_size: how many states of a level become one of the next.
-        dropout: rate after each level; none came out best in the paper's sweep.
-    """
-
-    module: ClassVar[type[nn.Module]] = RegularGPTClassifier
-    paper_parameters: ClassVar[int] = 3_200_000
-    learning_rate: ClassVar[float | None] = 1e-4
-    note: ClassVar[str] = "the paper's total equals four layers that share no weights"
-
-    dim: int = 256
-    num_heads: int = 8
-    chunk_size: int = 2
-    dropout: float = 0.0

@@ -1,15 +1,11 @@
 """RIR-GRC: the gated recursive cell along chunks, then along the chunks' results."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Self
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
 from ldru.models.bbt_grc import GRCClassifier
-from ldru.models.spec import ModelSpec
 
 
 class RIRGRCClassifier(GRCClassifier):
@@ -91,27 +87,3 @@ class RIRGRCClassifier(GRCClassifier):
             is_inside = (place < sizes)[..., None]
             state = torch.where(is_inside, self.cell(state, chunks[..., place]), state)
         return state
-
-
-@dataclass(frozen=True, kw_only=True)
-class RIRGRCSpec(ModelSpec):
-    """Settings of RIR-GRC; the defaults are the paper's for ListOps, its only ones.
-
-    Args:
-        dim: width of an embedding and of a state.
-        chunk_size: how many states one inner recursion reads.
-        dropout: rate on the embeddings and in the classifier.
-    """
-
-    module: ClassVar[type[nn.Module]] = RIRGRCClassifier
-    paper_parameters: ClassVar[int] = 430_000
-    note: ClassVar[str] = "without the published system's state-space layer; ListOps settings"
-
-    dim: int = 128
-    chunk_size: int = 12
-    dropout: float = 0.1
-
-    @classmethod
-    def listops(cls) -> Self:
-        """The paper's settings for ListOps: the defaults."""
-        return cls()

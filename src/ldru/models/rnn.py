@@ -1,13 +1,10 @@
 """The plain recurrent network, one symbol at a time."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from torch import Tensor, nn
 
-from ldru.layers import Linear
-from ldru.models.spec import ModelSpec
-from ldru.models.words import OneHotLinear, carry_finished, check_sizes, check_words
+from ldru.layers.embedding import OneHotLinear
+from ldru.layers.linear import Linear
+from ldru.models.words import carry_finished, check_sizes, check_words
 
 
 class RNNClassifier(nn.Module):
@@ -36,17 +33,3 @@ class RNNClassifier(nn.Module):
 
     def _step(self, given: Tensor, state: Tensor) -> Tensor:
         return (given + self.recurrent(state)).relu()
-
-
-@dataclass(frozen=True, kw_only=True)
-class RNNSpec(ModelSpec):
-    """Settings of the plain recurrent network; the defaults are the paper's for regular tasks.
-
-    Args:
-        dim: width of the state.
-    """
-
-    module: ClassVar[type[nn.Module]] = RNNClassifier
-    paper_parameters: ClassVar[int] = 67_000
-
-    dim: int = 256

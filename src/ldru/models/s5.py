@@ -1,16 +1,13 @@
 """The simplified state-space model S5: a diagonal linear recurrence, scanned in parallel."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.errors import LdruError
-from ldru.layers import Linear
-from ldru.models.spec import ModelSpec
-from ldru.models.words import OneHotLinear, check_sizes, check_words, is_word
+from ldru.base.errors import LdruError
+from ldru.layers.embedding import OneHotLinear
+from ldru.layers.linear import Linear
+from ldru.models.words import check_sizes, check_words, is_word
 
 SLOWEST_DECAY = -1e-4
 """The largest real part an eigenvalue may have."""
@@ -160,23 +157,3 @@ def hippo_eigenvalues(state_dim: int, *, num_blocks: int) -> tuple[Tensor, Tenso
     vectors = vectors * vectors[0].conj() / vectors[0].abs()
     eigenvalues = torch.complex(torch.full_like(frequencies, -0.5), frequencies)
     return eigenvalues.repeat(num_blocks), torch.block_diag(*[vectors] * num_blocks)
-
-
-@dataclass(frozen=True, kw_only=True)
-class S5Spec(ModelSpec):
-    """Settings of S5; the defaults are the paper's for regular tasks.
-
-    Args:
-        dim: width of the features.
-        state_dim: width of the real state, twice the number of complex ones.
-        num_layers: how many S5 blocks.
-        num_blocks: how many HiPPO matrices the state starts from.
-    """
-
-    module: ClassVar[type[nn.Module]] = S5Classifier
-    paper_parameters: ClassVar[int] = 270_000
-
-    dim: int = 256
-    state_dim: int = 256
-    num_layers: int = 2
-    num_blocks: int = 8

@@ -1,15 +1,12 @@
 """The selective dense state-space model: every symbol chooses its transition matrix."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
-from ldru.errors import LdruError
-from ldru.layers import Linear
-from ldru.models.spec import ModelSpec
-from ldru.models.words import OneHotLinear, carry_finished, check_sizes, check_words
+from ldru.base.errors import LdruError
+from ldru.layers.embedding import OneHotLinear
+from ldru.layers.linear import Linear
+from ldru.models.words import carry_finished, check_sizes, check_words
 
 
 class SDSSMClassifier(nn.Module):
@@ -78,22 +75,3 @@ class SDSSMClassifier(nn.Module):
 def unit_columns(matrices: Tensor, *, order: float) -> Tensor:
     """Divide every column by its L_p norm: [..., dim, dim] -> [..., dim, dim]."""
     return matrices / torch.linalg.vector_norm(matrices, ord=order, dim=-2, keepdim=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SDSSMSpec(ModelSpec):
-    """Settings of the selective dense SSM; the defaults are the paper's for regular tasks.
-
-    Args:
-        dim: width of the state.
-        num_transitions: how many matrices a symbol's transition is mixed from.
-        norm_order: p of the L_p norm that the columns of a transition are scaled to.
-    """
-
-    module: ClassVar[type[nn.Module]] = SDSSMClassifier
-    learning_rate: ClassVar[float] = 1e-4
-    paper_parameters: ClassVar[int] = 530_000
-
-    dim: int = 256
-    num_transitions: int = 8
-    norm_order: float = 1.2

@@ -1,30 +1,28 @@
-"""What the settings of every architecture have in common."""
+"""The base class of the settings of every architecture."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from torch import nn
+from ldru.base.json import to_json
 
-from ldru.config import to_json
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
     """Settings of an architecture: a frozen dataclass that can build its model.
 
-    module: what is built, with the settings as its arguments.
-    learning_rate: the paper's for this architecture on regular tasks, where it is not the task's.
-    paper_parameters: the total that the paper prints.
-    note: why ours is another, where it is.
+    module: what is built, with the settings as its arguments; or override `build`.
+
+    >>> ldru.MODELS["rnn"]().dim
+    256
     """
 
-    module: ClassVar[Callable[..., nn.Module]]
-    learning_rate: ClassVar[float | None] = None
-    paper_parameters: ClassVar[int | None] = None
-    note: ClassVar[str] = ""
+    module: ClassVar[Callable[..., Any]]
 
-    def build(self, *, vocab_size: int, num_classes: int) -> nn.Module:
+    def build(self, *, vocab_size: int, num_classes: int) -> "nn.Module":
         """A model of these settings: `model(tokens, lengths=None)` scores the classes."""
         return type(self).module(vocab_size=vocab_size, num_classes=num_classes, **vars(self))
 
@@ -34,7 +32,3 @@ class ModelSpec:
         for settings in (ours, theirs):
             settings.pop("dropout", None)
         return type(self) is type(other) and ours == theirs
-
-    def resolved(self, *, dropout: float) -> Self:
-        """The same with the task's dropout rate, where the architecture takes it from the task."""
-        return self

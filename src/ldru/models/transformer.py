@@ -1,25 +1,21 @@
 """The transformer encoder of the length-generalisation benchmark, with four position encodings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.errors import LdruError
-from ldru.layers import Dropout, Linear
-from ldru.models.embedding import Embedding
+from ldru.base.errors import LdruError
+from ldru.layers.dropout import Dropout
+from ldru.layers.embedding import Embedding
+from ldru.layers.linear import Linear
 from ldru.models.positions import (
-    Alibi,
     NoPositions,
     Positions,
-    RandomRotary,
-    Sinusoidal,
     rotate,
 )
-from ldru.models.spec import ModelSpec
 from ldru.models.words import check_sizes, check_words, is_word
 
 SCORES = 2**28
@@ -213,75 +209,3 @@ class DotProductAttention(torch.autograd.Function):
         is_seen = joined(is_seen, in_dims[4])
         mixed = DotProductAttention.apply(query, key, value, bias, is_seen)
         return mixed.unflatten(0, (info.batch_size, -1)), 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerSpec(ModelSpec):
-    """Settings of a transformer; the defaults are the paper's for regular tasks.
-
-    Each position encoding has its own class of settings below.
-
-    Args:
-        dim: width of a token's state.
-        num_heads: heads of attention; they share the width.
-        num_blocks: attention and FFN, one after the other.
-        dropout: rate on the outputs of attention and FFN. On regular tasks the paper lists dropout
-            for the LDRU alone; the benchmark's own code has 0.1.
-    """
-
-    paper_parameters: ClassVar[int] = 250_000
-    positions: ClassVar[type[Positions]]
-
-    dim: int = 64
-    num_heads: int = 8
-    num_blocks: int = 5
-    dropout: float = 0.0
-
-    @classmethod
-    def listops(cls) -> Self:
-        """The paper's settings for ListOps; its total needs heads of 16, its table says 8."""
-        return cls(dim=128)
-
-    @classmethod
-    def text(cls) -> Self:
-        """The paper's settings for texts."""
-        return cls(dim=128, dropout=0.1)
-
-    def build(self, *, vocab_size: int, num_classes: int) -> TransformerClassifier:
-        return TransformerClassifier(
-            vocab_size=vocab_size,
-            num_classes=num_classes,
-            dim=self.dim,
-            num_heads=self.num_heads,
-            num_blocks=self.num_blocks,
-            dropout=self.dropout,
-            positions=self.positions,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerNopeSpec(TransformerSpec):
-    """Settings of the transformer without position encoding."""
-
-    positions: ClassVar[type[Positions]] = NoPositions
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerAlibiSpec(TransformerSpec):
-    """Settings of the transformer whose attention falls with the distance."""
-
-    positions: ClassVar[type[Positions]] = Alibi
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerRopeSpec(TransformerSpec):
-    """Settings of the transformer that turns queries and keys by random positions."""
-
-    positions: ClassVar[type[Positions]] = RandomRotary
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerSinusoidalSpec(TransformerSpec):
-    """Settings of the transformer that adds waves of the place to the embeddings."""
-
-    positions: ClassVar[type[Positions]] = Sinusoidal

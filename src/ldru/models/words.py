@@ -1,10 +1,9 @@
-"""What every classifier of token sequences checks, and how one-hot tokens enter it."""
+"""Checks that every classifier of token sequences makes, and masks of words."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ldru.errors import LdruError
-from ldru.models.embedding import Embedding
+from ldru.base.errors import LdruError
 from ldru.tree import check_lengths
 
 
@@ -39,26 +38,3 @@ def is_word(lengths: Tensor, *, length: int) -> Tensor:
 def carry_finished(new: Tensor, old: Tensor, lengths: Tensor | None, *, place: int) -> Tensor:
     """New states for words that have a symbol at that place, old ones for words that ended."""
     return new if lengths is None else torch.where((place < lengths)[:, None], new, old)
-
-
-class OneHotLinear(Embedding):
-    """Linear layer on one-hot vectors of tokens, by look-up: [...] -> [..., dim].
-
-    The weight is [symbols, dim], truncated normal of deviation 1/sqrt(symbols), the bias zero. Of
-    the empty input, a vector of zeros, it makes its bias.
-    """
-
-    def __init__(self, vocab_size: int, dim: int, *, bias: bool = True) -> None:
-        super().__init__(vocab_size, dim)
-        if bias:
-            self.bias = nn.Parameter(torch.zeros(dim))
-        else:
-            self.register_parameter("bias", None)
-
-    def reset_parameters(self) -> None:
-        std = self.num_embeddings**-0.5
-        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        rows = super().forward(tokens)
-        return rows if self.bias is None else rows + self.bias

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import nn
 
-from ldru.errors import unknown_name
+from ldru.base.errors import unknown_name
 from ldru.operators.element_sum import ElementSumOperator
 from ldru.operators.gated_sum import GatedSumOperator
 from ldru.operators.grc import GRCOperator

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from ldru.layers import Linear
+from ldru.layers.linear import Linear
 
 
 class GatedSumOperator(nn.Module):

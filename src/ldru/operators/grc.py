@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from ldru.layers import Linear, activation_named
+from ldru.layers.activations import activation_named
+from ldru.layers.linear import Linear
 
 
 class GRCOperator(nn.Module):

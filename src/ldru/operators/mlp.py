@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from ldru.layers import GlorotLinear, IdentityLinear, activation_named
+from ldru.layers.activations import activation_named
+from ldru.layers.linear import GlorotLinear, IdentityLinear
 
 
 class MLPOperator(nn.Module):

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from ldru.automata.coverage import FloatArray, WordChances
 from ldru.automata.machine import IntArray, MooreMachine
-from ldru.randomness import WORD
-from ldru.tasks.task import Split, Task
+from ldru.base.randomness import WORD
+from ldru.tasks.regular_task import RegularTask, Split
 from ldru.tasks.walk import Share, Walk, quantiles
 
 
 def word_chances(
-    task: Task, *, length: int, split: Split = "train", batch_size: int = 256
+    task: RegularTask, *, length: int, split: Split = "train", batch_size: int = 256
 ) -> list[WordChances]:
     """The words of one length as a mixture of walks; weights add up to 1.
 
@@ -30,7 +30,7 @@ def word_chances(
     return parts
 
 
-def possible_words(task: Task, *, length: int, split: Split = "train") -> list[WordChances]:
+def possible_words(task: RegularTask, *, length: int, split: Split = "train") -> list[WordChances]:
     """Walks that together draw the same words, each with some chance; weights mean nothing.
 
     Whatever share of its candidates a batch keeps, any of them may be kept.

@@ -1,60 +1,56 @@
-"""A task that is a fixed data set: words to train on, to validate with, and sets of test words."""
+"""A fixed data set as a task: words to train on, to validate with, and sets of test words."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 
-from ldru.config import Json
-from ldru.errors import LdruError, unknown_name
-from ldru.files import check_writable, lock
-from ldru.tasks.task import Recommended, TaskSpec
+from ldru.base.errors import LdruError, unknown_name
+from ldru.base.files import check_writable, lock
+from ldru.base.json import Json
+from ldru.tasks.batch import PaddedBatch
+from ldru.tasks.padded import batches_by_length
+from ldru.tasks.spec import TaskSpec
+from ldru.tasks.task import Encoded, Part, Task, Tokens, check_list
 from ldru.tasks.word_set import WordSet
 
 TRAIN, VALIDATION = "train", "validation"
 
 
-class Encoded(NamedTuple):
-    """A text as tokens; is_cut: whether it was longer than the task takes."""
-
-    tokens: NDArray[np.int64]
-    is_cut: bool = False
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DataTask:
+class DataTask(Task):
     """Classify the words of a data set.
 
     tests: the names of its test sets.
     open_set: "train", "validation" or the name of a test set -> its words.
-    encode: text -> tokens, or an error that says what is wrong with it.
-    encode_all: the same for many texts, where that is faster or some may be cut.
-    labels: names of the classes, where they have any.
-    metrics: what its results are told by, of `ldru.evaluation.METRICS`.
-    answer: tokens -> the right label; None where nobody knows.
-    answer_all: the same for many words, where that is faster.
-    vocabulary: the checksum of what texts are read with now, None where nothing is there.
+    read_texts: texts -> tokens, or an error that says what is wrong with one of them.
+    solve: words -> their right labels, where somebody knows.
+    find_vocabulary: the checksum of what texts are read with now, None where nothing is there.
     is_own: whether it does not come with the library, and cannot be found by its name.
+
+    >>> words = ldru.WordSet.of([[0, 1], [1, 1, 0]], [0, 1])
+    >>> task = ldru.DataTask.of("mine", {"train": words, "validation": words, "test": words})
+    >>> task.vocab_size, task.num_classes, task.tests
+    (2, 2, ('test',))
     """
+
+    is_drawn: ClassVar[bool] = False
 
     spec: TaskSpec
     vocab_size: int
     num_classes: int
     tests: tuple[str, ...]
     open_set: Callable[[str], WordSet]
-    encode: Callable[[str], NDArray[np.int64]]
-    answer: Callable[[NDArray[np.int64]], int | None] = lambda tokens: None
-    answer_all: Callable[[Sequence[NDArray[np.int64]]], list[int]] | None = None
-    encode_all: Callable[[Sequence[str]], list[Encoded]] | None = None
+    read_texts: Callable[[Sequence[str]], list[Encoded]]
+    solve: Callable[[Sequence[Tokens]], list[int]] | None = None
     labels: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ("accuracy",)
-    recommended: Recommended = field(default_factory=Recommended)
-    vocabulary: Callable[[], str | None] = lambda: None
+    find_vocabulary: Callable[[], str | None] = lambda: None
     is_own: bool = False
     _opened: dict[str, WordSet] = field(default_factory=dict, init=False, repr=False)
 
@@ -85,14 +81,42 @@ class DataTask:
             num_classes=max(classes, len(labels)),
             tests=tuple(part for part in sets if part not in (TRAIN, VALIDATION)),
             open_set=sets.__getitem__,
-            encode=partial(_numbers, vocab_size=vocab_size),
+            read_texts=partial(_read_numbers, vocab_size=vocab_size),
             labels=tuple(labels),
             is_own=True,
         )
 
     @property
-    def name(self) -> str:
-        return self.spec.name
+    def test_parts(self) -> tuple[Part, ...]:
+        return self.tests
+
+    def check_parts(self, parts: Iterable[Part]) -> list[Part]:
+        some = ", ".join(map(repr, self.tests[:2]))
+        wanted = f"{self.name!r} is evaluated by sets of words, such as {some}"
+        return check_list(parts, lambda part: isinstance(part, str), wanted=wanted)
+
+    def in_order(self, parts: Iterable[Part]) -> list[Part]:
+        given = list(parts)
+        known: list[Part] = [TRAIN, VALIDATION, *self.tests]
+        return [part for part in dict.fromkeys([*known, *given]) if part in given]
+
+    def test_words(
+        self, part: Part, *, words: int, seed: int, device: torch.device | str
+    ) -> Iterator[PaddedBatch]:
+        return batches_by_length(self.words(str(part)), device=device)
+
+    def encode_all(self, texts: Sequence[str]) -> list[Encoded]:
+        return self.read_texts(texts)
+
+    def answer_all(self, words: Sequence[Tokens]) -> Sequence[int | None]:
+        return [None] * len(words) if self.solve is None else self.solve(words)
+
+    @property
+    def training_set(self) -> WordSet:
+        return self.words(TRAIN)
+
+    def vocabulary(self) -> str | None:
+        return self.find_vocabulary()
 
     def words(self, name: str) -> WordSet:
         """A set of words by name."""
@@ -104,7 +128,11 @@ class DataTask:
         return self._opened[name]
 
 
-def _numbers(text: str, *, vocab_size: int) -> NDArray[np.int64]:
+def _read_numbers(texts: Sequence[str], *, vocab_size: int) -> list[Encoded]:
+    return [Encoded(_numbers(text, vocab_size=vocab_size)) for text in texts]
+
+
+def _numbers(text: str, *, vocab_size: int) -> Tokens:
     """Tokens that are written as numbers."""
     if not all(word.isdecimal() for word in text.split()):
         raise LdruError(f"expected tokens as numbers, such as '3 1 4', got {text!r}")

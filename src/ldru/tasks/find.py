@@ -1,16 +1,16 @@
-"""A task of any kind, by name or from what it is made of."""
+"""Tasks of any kind, by name or from what they are made of."""
 
 from pathlib import Path
 
 from ldru.automata.machine import MooreMachine
-from ldru.errors import unknown_name
+from ldru.automata.named import NAMES
+from ldru.base.errors import unknown_name
 from ldru.tasks import regular
-from ldru.tasks.data_task import DataTask
-from ldru.tasks.listops import listops_task
-from ldru.tasks.task import Task, TaskSpec
-from ldru.tasks.text import TEXT_SETS, text_task
-
-AnyTask = Task | DataTask
+from ldru.tasks.listops.data import listops_task
+from ldru.tasks.spec import TaskSpec
+from ldru.tasks.task import Task
+from ldru.tasks.text.sets import TEXT_SETS
+from ldru.tasks.text.task import text_task
 
 
 def task(
@@ -20,7 +20,7 @@ def task(
     machine: MooreMachine | None = None,
     path: str | Path | None = None,
     alphabet: str | None = None,
-) -> AnyTask:
+) -> Task:
     """A task by name, or of a regular expression, a machine or a machine's JSON file.
 
     Named tasks draw words as the paper does; all others draw every class in equal shares, uniformly
@@ -28,31 +28,32 @@ def task(
 
     name: with `machine` or `path`, what to call the task.
     alphabet: of a regular expression, see `from_regex`.
+
+    >>> ldru.task("dyck_3").machine.num_states
+    5
+    >>> ldru.task(regex="(01)*").answer_all([np.array([0, 1]), np.array([1, 0])])
+    [1, 0]
     """
     if name and regex is None and machine is None and path is None and alphabet is None:
-        return _by_name(name)
+        return task_from_spec(TaskSpec(name=name))
     return regular.task(name, regex=regex, machine=machine, path=path, alphabet=alphabet)
 
 
-def task_from_spec(spec: TaskSpec) -> AnyTask:
+def task_from_spec(spec: TaskSpec) -> Task:
     """The task that a run's settings describe."""
-    if spec.machine is None:
-        return _by_name(spec.name)
-    return regular.exact_task(spec.name, MooreMachine.from_json(spec.machine))
-
-
-def data_task(name: str) -> DataTask | None:
-    """A data set by name; None for other names."""
-    return listops_task(name) or text_task(name)
-
-
-def known_task(name: str) -> AnyTask | None:
-    """A task that comes with the library, by name; None for other names."""
-    return data_task(name) or regular.by_name(name)
-
-
-def _by_name(name: str) -> AnyTask:
-    found = known_task(name)
+    if spec.machine is not None:
+        return regular.exact_task(spec.name, MooreMachine.from_json(spec.machine))
+    found = known_task(spec.name)
     if found is None:
-        raise unknown_name("task", name, [*regular.NAMES, "listops_N", *TEXT_SETS])
+        raise unknown_name("task", spec.name, [*NAMES, "listops_N", *TEXT_SETS])
     return found
+
+
+def known_task(name: str) -> Task | None:
+    """A task that comes with the library, by name; None for other names."""
+    return listops_task(name) or text_task(name) or regular.TASKS.get(name) or regular.by_name(name)
+
+
+def as_task(given: str | Task) -> Task:
+    """A task by name, or as given."""
+    return task(given) if isinstance(given, str) else given

@@ -1,23 +1,18 @@
 """Sets of words as padded batches on a device."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ldru.tasks.batch import PaddedBatch
 from ldru.tasks.word_set import WordSet
 
 FINENESS = 16
 
-
-class PaddedWords(NamedTuple):
-    """Words of mixed lengths: tokens [..., length], padded with 0; lengths and labels [...]."""
-
-    tokens: Tensor
-    lengths: Tensor
-    labels: Tensor
+BATCH_TOKENS = {"cpu": 2**14, "cuda": 2**18}
+"""Tokens of a batch, padding included: enough to keep a device busy, of like lengths still."""
 
 
 class DeviceWords:
@@ -40,14 +35,14 @@ class DeviceWords:
         self.lengths = torch.from_numpy(np.concatenate([w.lengths for w in sets])).to(device)
         self.labels = torch.from_numpy(labels).to(device)
 
-    def padded(self, numbers: Tensor, *, length: int) -> PaddedWords:
+    def padded(self, numbers: Tensor, *, length: int) -> PaddedBatch:
         """Words by number, none of which is longer than `length`: [...] -> [..., length]."""
         lengths = self.lengths[numbers]
         place = torch.arange(length, device=numbers.device)
         places = (self.begins[numbers][..., None] + place).clamp(max=len(self.tokens) - 1)
         tokens = self.tokens[places].long()
         tokens = torch.where(place < lengths[..., None], tokens, 0)
-        return PaddedWords(tokens, lengths, self.labels[numbers])
+        return PaddedBatch(tokens, self.labels[numbers], lengths)
 
 
 def padded_length(length: int) -> int:
@@ -60,10 +55,9 @@ def padded_length(length: int) -> int:
     return -(-length // step) * step
 
 
-def batches_by_length(
-    words: WordSet, *, tokens: int, device: torch.device | str
-) -> Iterator[PaddedWords]:
-    """All words of a set, short ones first, in batches of about that many tokens."""
+def batches_by_length(words: WordSet, *, device: torch.device | str) -> Iterator[PaddedBatch]:
+    """All words of a set, short ones first, in batches of like lengths."""
+    tokens = BATCH_TOKENS.get(torch.device(device).type, BATCH_TOKENS["cpu"])
     on_device = DeviceWords([words], device=device)
     order = np.argsort(words.lengths, kind="stable")
     lengths = words.lengths[order]

@@ -1,168 +1,114 @@
-"""A task: a machine that knows every answer, and the way its words are drawn."""
+"""The protocol of tasks: which words to evaluate, how to read a text, the right answer."""
 
-import itertools
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Literal, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Generator, Tensor
 
-from ldru.automata.counting import Domain
-from ldru.automata.machine import MooreMachine
-from ldru.errors import LdruError
-from ldru.randomness import Stream, fold
-from ldru.tasks.walk import Share, Tables, draw_share
+from ldru.base.errors import LdruError
+from ldru.tasks.batch import PaddedBatch
+from ldru.tasks.spec import TaskSpec
+from ldru.tasks.word_set import WordSet
 
-Split = Literal["train", "test"]
+Part = int | str
+"""What is evaluated at once: test words of a length, or a test set by name."""
 
-
-class Batch(NamedTuple):
-    """Words of one length with their labels: [batch, length], [batch]."""
-
-    tokens: Tensor
-    labels: Tensor
+Tokens = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recommended:
-    """The training settings that the paper gives per task (dropout: of the LDRU).
+class Encoded(NamedTuple):
+    """A text as tokens; is_cut: whether it was longer than the task takes."""
 
-    batch_size: None where it is the same for a whole study.
+    tokens: Tokens
+    is_cut: bool = False
+
+
+class Task(ABC):
+    """Words to classify, whether they are drawn by a machine or stored in a data set.
+
+    is_drawn: whether words of any length are drawn; else there are sets of words by name.
+    labels: names of the classes, where they have any.
+    metrics: what results are told by, names of `ldru.evaluation.metrics.METRICS`.
+
+    >>> [task.is_drawn for task in (ldru.task("parity_check"), ldru.task("listops_100k"))]
+    [True, False]
     """
 
-    steps: int = 100_000
-    learning_rate: float = 1e-3
-    dropout: float = 0.1
-    batch_size: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskSpec:
-    """A task as data: a name of the paper's, or any name with its machine as JSON text."""
-
-    name: str
-    machine: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Task:
-    """A regular task.
-
-    train, test: the parts that a batch of each split is made of, in equal shares.
-    """
-
+    is_drawn: ClassVar[bool]
     spec: TaskSpec
-    machine: MooreMachine
-    train: tuple[Share, ...]
-    test: tuple[Share, ...]
-    recommended: Recommended = Recommended()
-    _domain: Domain = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_domain", Domain(self.machine))
+    vocab_size: int
+    num_classes: int
+    labels: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ("accuracy",)
 
     @property
     def name(self) -> str:
         return self.spec.name
 
     @property
-    def vocab_size(self) -> int:
-        return self.machine.num_symbols
+    def test_parts(self) -> tuple[Part, ...]:
+        """The parts that are evaluated by default; empty where lengths have to be given."""
+        return ()
+
+    @abstractmethod
+    def check_parts(self, parts: Iterable[Part]) -> list[Part]:
+        """The parts in order, each once; an error for those that the task does not have."""
+
+    @abstractmethod
+    def in_order(self, parts: Iterable[Part]) -> list[Part]:
+        """Parts in the order in which results are shown."""
+
+    @abstractmethod
+    def test_words(
+        self, part: Part, *, words: int, seed: int, device: torch.device | str
+    ) -> Iterator[PaddedBatch]:
+        """The test words of a part, the same for every model.
+
+        words, seed: how many are drawn, and by what; a stored set has the words it has.
+        """
+
+    @abstractmethod
+    def encode_all(self, texts: Sequence[str]) -> list[Encoded]:
+        """Texts as tokens, or an error that says what is wrong with one of them."""
+
+    @abstractmethod
+    def answer_all(self, words: Sequence[Tokens]) -> Sequence[int | None]:
+        """The right label of each word; None where nobody knows."""
+
+    def encode(self, text: str) -> Tokens:
+        """One text as tokens."""
+        return self.encode_all([text])[0].tokens
+
+    def answer(self, tokens: Tokens) -> int | None:
+        """The right label of one word; None where nobody knows."""
+        return self.answer_all([tokens])[0]
 
     @property
-    def num_classes(self) -> int:
-        return self.machine.num_classes
+    def training_set(self) -> WordSet | None:
+        """The stored training words; None where they are drawn."""
+        return None
 
-    def encode(self, text: str) -> NDArray[np.int64]:
-        """A word in the machine's alphabet as tokens."""
-        return self.machine.encode(text)
-
-    def answer(self, tokens: NDArray[np.int64]) -> int | None:
-        """The machine's label of a word; None outside its domain."""
-        label = int(self.machine.run(tokens))
-        return None if label < 0 else label
-
-    def word_length(self, length: int) -> int:
-        """The nearest length that has labelled words, a shorter one first.
-
-        Modular arithmetic has words of odd length only, so 40 becomes 39. A gap of as many lengths
-        as the machine has states never ends: then there is nothing to draw, and that is an error.
-        """
-        if length < 1:
-            raise LdruError(f"a word needs at least one symbol, got length {length}")
-        states = self.machine.num_states
-        lengths = itertools.chain(
-            range(length, max(0, length - states), -1), range(length, states + 1)
-        )
-        for nearest in lengths:
-            if self._domain.has_words(nearest):
-                return nearest
-        raise LdruError(f"task {self.name!r} has no labelled words of length {length} or near it")
-
-    def empty_classes(self, length: int) -> list[int]:
-        """The labels that cannot be drawn at that length, in tasks drawn class by class."""
-        return [
-            share.wanted
-            for share in self.test
-            if share.wanted is not None and not share.walk.is_possible(length)
-        ]
-
-    def sample(
-        self,
-        *,
-        batch_size: int = 256,
-        length: int = 40,
-        split: Split = "train",
-        generator: Generator,
-    ) -> Batch:
-        """Words of one length on the generator's device: [batch, length], [batch].
-
-        split: "train" or "test"; they differ for Dyck languages, whose training words are noisy.
-        """
-        if split not in ("train", "test"):
-            raise LdruError(f"split must be 'train' or 'test', got {split!r}")
-        if batch_size < 1:
-            raise LdruError(f"batch_size must be at least 1, got {batch_size}")
-        low, high = -(2**31), 2**31
-        key = torch.randint(low, high, (2,), generator=generator, device=generator.device)
-        return self.draw(
-            fold(key.to(torch.int32), Stream.USER),
-            batch_size=batch_size,
-            length=length,
-            split=split,
-        )
-
-    def draw(self, key: Tensor, *, batch_size: int, length: int, split: Split) -> Batch:
-        """The words that a key names: [..., 2] -> [..., batch, length], [..., batch]."""
-        length = self.word_length(length)
-        tables = _tables(self.machine, key.device)
-        parts = [
-            draw_share(share, tables, fold(key, index), count=count, length=length)
-            for index, (share, count) in enumerate(self.shares(batch_size, length, split))
-        ]
-        return Batch(
-            tokens=torch.cat([tokens for tokens, _ in parts], dim=-2),
-            labels=torch.cat([labels for _, labels in parts], dim=-1),
-        )
-
-    def shares(self, batch_size: int, length: int, split: Split) -> list[tuple[Share, int]]:
-        """What a batch of words of one length is made of, and how many words of each."""
-        shares = [share for share in getattr(self, split) if share.walk.is_possible(length)]
-        if batch_size < len(shares):
-            raise LdruError(
-                f"task {self.name!r} draws {len(shares)} classes in equal shares and needs as many "
-                f"words at once, got {batch_size}"
-            )
-        ends = [(batch_size * (i + 1)) // len(shares) for i in range(len(shares))]
-        return [
-            (share, end - begin)
-            for share, begin, end in zip(shares, [0, *ends], ends, strict=False)
-        ]
+    def vocabulary(self) -> str | None:
+        """The checksum of what texts are read with now; None where nothing is needed."""
+        return None
 
 
-@lru_cache(maxsize=256)
-def _tables(machine: MooreMachine, device: torch.device) -> Tables:
-    return Tables(machine, device=device)
+def check_list(
+    parts: Iterable[Part], is_fine: Callable[[Part], bool], *, wanted: str
+) -> list[Part]:
+    """The parts, each once; an error unless there is one and all are fine.
+
+    wanted: what the error says the task is evaluated by.
+    """
+    if isinstance(parts, str):
+        raise LdruError(f"give a list of sets, such as [{parts!r}], not one name")
+    chosen = list(dict.fromkeys(parts))
+    if not chosen:
+        raise LdruError("give at least one length or set of words to evaluate on; got none")
+    for part in chosen:
+        if not is_fine(part):
+            raise LdruError(f"{wanted}; got {part!r}")
+    return chosen

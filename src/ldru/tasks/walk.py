@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.automata.monoid import monoid_within
-from ldru.randomness import WORD, fold, words
+from ldru.base.randomness import WORD, fold, words
 
 NOISE_LEVELS = 2**16
 LARGEST_MONOID = 1024

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ldru.config import Json
-from ldru.errors import LdruError, RunError
-from ldru.files import whole_folder
+from ldru.base.errors import LdruError, RunError
+from ldru.base.files import whole_folder
+from ldru.base.json import Json
 
 PARTS = ("tokens", "offsets", "labels")
 ABOUT = "about.json"
@@ -26,6 +26,10 @@ class WordSet:
     offsets: where each word begins and the last one ends [words + 1].
     labels: [words].
     about: what is known of where the words come from; written beside them.
+
+    >>> words = ldru.WordSet.of([[0, 1], [1, 1, 0]], [0, 1])
+    >>> len(words), words[1].tolist(), words.lengths.tolist()
+    (2, [1, 1, 0], [2, 3])
     """
 
     tokens: NDArray[np.unsignedinteger]
@@ -114,7 +118,7 @@ class WordSet:
 
 
 def _smallest(numbers: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
-    """The same numbers in the smallest unsigned type."""
+    """Numbers in the smallest unsigned type that holds them."""
     if numbers.ndim != 1 or numbers.dtype.kind not in "biuf":
         raise LdruError(
             "tokens and labels are whole numbers, one beside the other, got "

@@ -9,24 +9,13 @@ from pathlib import Path
 
 from torch import Tensor
 
-from ldru.errors import RunError
-from ldru.files import lock
-from ldru.tensors import load_tensors, save_tensors
+from ldru.base.errors import RunError
+from ldru.base.files import lock
+from ldru.base.safetensors import load_tensors, save_tensors
+from ldru.training.log import LogEntry, log_lines
 
 FILE = "checkpoint.safetensors"
 LOCK = "lock"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogEntry:
-    """One line of a member's log: means since the line before, and a validation."""
-
-    step: int
-    loss: float
-    validation_loss: float
-    validation_accuracy: float
-    learning_rate: float
-    seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +105,3 @@ class Checkpoint:
     def remove(self) -> None:
         """Forget the unfinished work."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def log_lines(entries: Sequence[LogEntry]) -> str:
-    """A log as JSON lines."""
-    return "".join(json.dumps(asdict(entry)) + "\n" for entry in entries)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, distributed
 
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
 
 
 @dataclass(frozen=True, kw_only=True)

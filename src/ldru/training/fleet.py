@@ -5,7 +5,6 @@ step, index), so a member's words and masks do not depend on who else is in the 
 draw their words, the length of a step depends on the step alone, because the members share it.
 """
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,21 +14,24 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
-from ldru.errors import LdruError
-from ldru.layers import Dropout, Keyed, drawn
-from ldru.randomness import Stream, fold, seed_key
-from ldru.tasks import AnyTask
-from ldru.training.data_sampling import make_draws
+from ldru.base.errors import LdruError
+from ldru.base.precision import products_in
+from ldru.base.randomness import Stream, fold, seed_key
+from ldru.evaluation.answers import ask
+from ldru.layers.dropout import Dropout, Keyed
+from ldru.layers.seeded import drawn
+from ldru.tasks.batch import PaddedBatch
+from ldru.tasks.task import Task
 from ldru.training.distributed import ALONE, Group
+from ldru.training.draws import make_draws
 from ldru.training.fused_optimizer import make_optimizer
 from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
-from ldru.training.sampling import FleetBatch
-from ldru.training.spec import TrainSpec, conflicts, products_in
+from ldru.training.spec import TrainSpec, conflicts
 
-SCORED_TOKENS = {"cpu": 2**16, "cuda": 2**22}
-"""How many tokens are scored at once: bounds the memory of validation and evaluation."""
+WITH_ASSOCIATIVITY = "forward_with_associativity"
+"""The method of models that can be trained to be more associative."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class Member:
     """
 
     name: str
-    task: AnyTask
+    task: Task
     build: Callable[..., nn.Module]
     seed: int
     settings: TrainSpec
@@ -98,7 +100,7 @@ class Fleet:
         self.parameters = Parameters(layout, layout.matrix(states, dtype=self.dtype))
         self.optimizer = self._make_optimizer()
         self.step_number = torch.zeros((), dtype=torch.int64, device=self.device)
-        self.sampler = make_draws(
+        self.draws = make_draws(
             [member.task for member in members],
             [member.seed for member in members],
             batch_size=self.settings.batch_size,
@@ -114,7 +116,7 @@ class Fleet:
 
     def plan(self, begin: int, end: int) -> list[int]:
         """Make ready for steps begin..end - 1: the length of each."""
-        return self.sampler.plan(begin, end, self.settings)
+        return self.draws.plan(begin, end, self.settings)
 
     def step(self, length: int) -> Tensor:
         """One training step on words of (up to) that length: the losses before it [members]."""
@@ -129,46 +131,37 @@ class Fleet:
         self.step_number += 1
         return self.group.mean(losses.detach())
 
-    def draw(self, length: int) -> FleetBatch:
+    def draw(self, length: int) -> PaddedBatch:
         """The words of the next step; of several processes, this one's share."""
-        batch = self.sampler.training(self.step_number, length, self.settings)
-        return FleetBatch(
+        batch = self.draws.training(self.step_number, length, self.settings)
+        return PaddedBatch(
             *(None if part is None else self.group.share(part, dim=1) for part in batch)  # type: ignore[arg-type]
         )
 
-    def losses(self, batch: FleetBatch) -> Tensor:
+    def losses(self, batch: PaddedBatch) -> Tensor:
         """Of every member in training mode: cross entropy, and associativity if asked [members]."""
         words = (batch.tokens, batch.lengths)
         if not self.settings.associativity:
-            scores = self._forward(*words, is_training=True)
+            scores = self._call("forward", *words, is_training=True)
             return cross_entropy(scores, batch.labels, self._classes)
-        scores, lost = self._forward(*words, is_training=True, return_associativity=True)
+        scores, lost = self._call(WITH_ASSOCIATIVITY, *words, is_training=True)
         losses = cross_entropy(scores, batch.labels, self._classes)
         return losses + self._associativity * lost.mean(dim=1)
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Loss and accuracy on each member's validation words: [members], [members]."""
-        batches = self.sampler.validation(self.settings)
-        with products_in(self.settings.precision, device=self.device):
-            scores = torch.cat([self.scores(b.tokens, b.lengths) for b in batches], dim=1)
+        batches = self.draws.validation(self.settings)
+        precision = self.settings.precision
+        scores = torch.cat([ask(self.scores, b, precision=precision) for b in batches], dim=1)
         labels = torch.cat([batch.labels for batch in batches], dim=1)
         loss = cross_entropy(scores, labels, self._classes)
         return loss, (scores.argmax(dim=-1) == labels).to(self.dtype).mean(dim=1)
 
     @torch.no_grad()
     def scores(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Scores without dropout, in bounded memory: [members, batch, length] -> [..., classes]."""
-        budget = SCORED_TOKENS[self.device.type]
-        rows = max(1, budget // (tokens.shape[0] * tokens.shape[2]))
-        parts = [
-            self._forward(
-                tokens[:, begin : begin + rows],
-                None if lengths is None else lengths[:, begin : begin + rows],
-                is_training=False,
-            )
-            for begin in range(0, tokens.shape[1], rows)
-        ]
-        return within_classes(torch.cat(parts, dim=1), self._classes)
+        """Scores without dropout: [members, batch, length] -> [members, batch, classes]."""
+        scores = self._call("forward", tokens, lengths, is_training=False)
+        return within_classes(scores, self._classes)
 
     def select(self, indices: Sequence[int]) -> "Fleet":
         """A fleet of some of the members, as they are now."""
@@ -184,7 +177,7 @@ class Fleet:
         return fleet
 
     def state(self) -> dict[str, Tensor]:
-        """What a step changes, beside its number: each [members, parameters]."""
+        """The tensors that a step changes, each [members, parameters]."""
         return {"parameters": self.parameters.matrix, **self.optimizer.state}
 
     def load_state(self, state: Mapping[str, Tensor], step: int) -> None:
@@ -207,19 +200,17 @@ class Fleet:
         """The rate of the next step of every member."""
         return self.optimizer.sizes.rate(self.step_number).flatten().tolist()
 
-    def _forward(
-        self, tokens: Tensor, lengths: Tensor | None, *, is_training: bool, **options: bool
+    def _call(
+        self, method: str, tokens: Tensor, lengths: Tensor | None, *, is_training: bool
     ) -> Any:
-        """What every member's model returns, with an axis for the members.
-
-        options: of the model's own call.
-        """
+        """Call a method of every member's model; results have an axis for the members."""
         self.skeleton.train(is_training)
         buffers = self._random_buffers(tokens.shape[1]) if is_training else {}
+        model = _Method(self.skeleton, method)
 
         def call(parameters: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None) -> Any:
-            state = (parameters, buffers)
-            return functional_call(self.skeleton, state, (tokens, lengths), options)
+            state = {f"module.{name}": value for name, value in {**parameters, **buffers}.items()}
+            return functional_call(model, state, (tokens, lengths))
 
         if len(self.members) == 1:  # nothing to map over; a plain call is faster
             views = {name: view[0] for name, view in self.parameters.views.items()}
@@ -246,7 +237,7 @@ class Fleet:
         layers = [n for n, module in self.skeleton.named_modules() if isinstance(module, Keyed)]
         if not layers:
             return {}
-        keys = self.sampler.row_keys(
+        keys = self.draws.row_keys(
             self.step_number, num_layers=len(layers), batch_size=batch_size * self.group.size
         )
         keys = self.group.share(keys, dim=2)
@@ -289,8 +280,19 @@ def _check_alike(members: Sequence[Member]) -> None:
 
 def _check_associativity(model: nn.Module) -> None:
     """Raise unless a model can tell how associative its operator is."""
-    if "return_associativity" not in inspect.signature(model.forward).parameters:
+    if not hasattr(model, WITH_ASSOCIATIVITY):
         raise LdruError(
             f"{type(model).__name__} reduces by no operator that could be associative: train it "
             "with associativity=0"
         )
+
+
+class _Method(nn.Module):
+    """A module whose call is a method of another: `functional_call` knows calls alone."""
+
+    def __init__(self, module: nn.Module, method: str) -> None:
+        super().__init__()
+        self.module, self.method = module, method
+
+    def forward(self, *arguments: Tensor | None) -> Any:
+        return getattr(self.module, self.method)(*arguments)

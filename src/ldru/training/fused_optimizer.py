@@ -1,4 +1,4 @@
-"""The same optimiser in two kernels, for fleets on a GPU."""
+"""The optimiser in two kernels, for fleets on a GPU."""
 
 from torch import Tensor
 

@@ -3,35 +3,23 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from ldru.errors import RunError
-from ldru.tasks import DataTask
-from ldru.tasks.data_task import TRAIN
+from ldru.base.errors import RunError
 from ldru.training.capture import CapturedSteps
-from ldru.training.checkpoint import Checkpoint, LogEntry, Saved
+from ldru.training.checkpoint import Checkpoint, Saved
 from ldru.training.distributed import ALONE, Group
+from ldru.training.execution import Execution
 from ldru.training.fleet import Fleet, Member
 from ldru.training.interruption import Interruption
+from ldru.training.log import LogEntry
 
 REPORT_EVERY = 50
 """Steps between two looks at the losses: each look waits for the device."""
 
-CHECKPOINT_SECONDS = 30.0
-
-
-class Observer(Protocol):
-    """Somebody who watches a fleet train."""
-
-    def on_steps(self, step: int, losses: dict[str, float]) -> None:
-        """Called every few steps with the latest loss of each member."""
-
-    def on_log(self, entries: dict[str, LogEntry]) -> None:
-        """Called after every validation with a new line of each member's log."""
-
+IN_MEMORY = Execution()
 
 Finished = Callable[[Member, dict[str, Tensor], list[LogEntry]], None]
 
@@ -41,25 +29,20 @@ def train_fleet(
     *,
     on_finish: Finished,
     device: torch.device | str = "cpu",
+    execution: Execution = IN_MEMORY,
     checkpoint: Checkpoint | None = None,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    observers: Sequence[Observer] = (),
     group: Group = ALONE,
 ) -> None:
     """Train every member to its own number of steps.
 
     on_finish: takes each member with its weights and log, as soon as it is done.
+    execution: how often to save, and who watches.
     checkpoint: where to keep the state. When there is one already, training goes on from it with
         the members that are in it, and leaves the others alone.
     group: the processes that train this fleet together; the first one keeps the state.
     """
     trainer = Trainer(
-        members,
-        device=device,
-        checkpoint=checkpoint,
-        checkpoint_seconds=checkpoint_seconds,
-        observers=observers,
-        group=group,
+        members, device=device, execution=execution, checkpoint=checkpoint, group=group
     )
     # Several processes would stop at different steps.
     can_keep = checkpoint is not None and group.size == 1
@@ -78,20 +61,18 @@ class Trainer:
         members: Sequence[Member],
         *,
         device: torch.device | str,
+        execution: Execution,
         checkpoint: Checkpoint | None,
-        checkpoint_seconds: float,
-        observers: Sequence[Observer],
         group: Group,
     ) -> None:
         self.checkpoint = checkpoint if group.is_first else None
-        self.checkpoint_seconds = checkpoint_seconds
-        self.observers = observers
+        self.execution = execution
         self.logs: dict[str, list[LogEntry]] = {member.name: [] for member in members}
         saved = checkpoint.load() if checkpoint is not None and checkpoint.exists() else None
         self.data = {
-            member.task.name: member.task.words(TRAIN).checksum
+            member.task.name: words.checksum
             for member in members
-            if isinstance(member.task, DataTask)
+            if (words := member.task.training_set) is not None
         }
         if saved:
             _check_data(saved.data, self.data)
@@ -142,7 +123,7 @@ class Trainer:
             self.loss_sum[1] += len(losses)
             self.step = stop
             names = [member.name for member in members]
-            for observer in self.observers:
+            for observer in self.execution.observers:
                 observer.on_steps(stop, dict(zip(names, losses[-1].tolist(), strict=True)))
             if self.step < end:
                 self._keep()
@@ -151,7 +132,7 @@ class Trainer:
 
     def _keep(self) -> None:
         """Save the state when it is time to, and when training is interrupted."""
-        is_late = time.monotonic() - self.saved_at > self.checkpoint_seconds
+        is_late = time.monotonic() - self.saved_at > self.execution.checkpoint_seconds
         if is_late or self.interruption.is_asked:
             self._save()
         if self.interruption.is_asked:
@@ -189,7 +170,7 @@ class Trainer:
             self.logs[member.name].append(entries[member.name])
             if self.checkpoint is not None:
                 self.checkpoint.write_log(member.name, [entries[member.name]], is_new=False)
-        for observer in self.observers:
+        for observer in self.execution.observers:
             observer.on_log(entries)
 
     def _save(self) -> None:
@@ -238,7 +219,7 @@ def _too_large(fleet: Fleet) -> str:
     before = torch.cuda.memory_allocated(fleet.device)
     alone = Fleet(fleet.members[:1], device=fleet.device)
     try:
-        alone.step(alone.sampler.longest(alone.settings))
+        alone.step(alone.draws.longest(alone.settings))
     except torch.OutOfMemoryError:
         return (
             f"not even one model of this size fits into what is left of the memory of "
@@ -255,7 +236,7 @@ def _too_large(fleet: Fleet) -> str:
 
 
 def _stepper(fleet: Fleet) -> Callable[[int], Tensor]:
-    """What takes a fleet's steps: captured graphs on one GPU, the fleet itself elsewhere."""
+    """The way to take a fleet's steps: captured graphs on one GPU, else the fleet itself."""
     is_captured = fleet.device.type == "cuda" and fleet.group.size == 1
     return CapturedSteps(fleet).step if is_captured else fleet.step
 

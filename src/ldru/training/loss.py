@@ -24,7 +24,7 @@ def within_classes(scores: Tensor, classes: Tensor) -> Tensor:
 
 
 class FusedCrossEntropy(torch.autograd.Function):
-    """The same in one kernel, derivative included."""
+    """Cross entropy in one kernel, derivative included."""
 
     @staticmethod
     def forward(ctx, scores: Tensor, labels: Tensor, classes: Tensor) -> Tensor:  # type: ignore[no-untyped-def]

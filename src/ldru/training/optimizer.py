@@ -17,7 +17,7 @@ FIRST_LEARNING_RATE = 1e-8
 
 @dataclass(frozen=True, kw_only=True)
 class StepSizes:
-    """What a step of each member is made of.
+    """Rates and weights of each member's step.
 
     learning_rate, warmup_steps: of every member [members, 1].
     l2: multiple of the parameters added to the gradient.

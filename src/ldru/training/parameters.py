@@ -74,7 +74,7 @@ class Layout:
         return matrix.to(self.device)
 
     def member(self, matrix: Tensor, index: int) -> dict[str, Tensor]:
-        """What a matrix laid out like this holds of one model, in its own shapes, copied."""
+        """A copy of one model's tensors, in their own shapes, out of such a matrix."""
         row = {}
         for name, (begin, end, shape) in self.places.items():
             corner = tuple(slice(size) for size in self.member_shapes[index][name])
@@ -127,7 +127,7 @@ class Layout:
         return torch.where(mask, gradient - mean, 0)
 
     def _mask(self, name: str) -> Tensor | None:
-        """What belongs to each member [members, ...]; None when all have the full shape."""
+        """A mask of each member's own part [members, ...]; None when all have the full shape."""
         shape = self.places[name][2]
         if all(shapes[name] == shape for shapes in self.member_shapes):
             return None

@@ -1,18 +1,16 @@
-"""Settings of training; the defaults are the paper's."""
+"""Settings of training. They know no task, no model and no PyTorch: they are data."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, get_args
 
-import torch
+from ldru.base.errors import LdruError
+from ldru.base.json import LATER
+from ldru.base.precision import Precision
 
-from ldru.config import LATER
-from ldru.errors import LdruError
-from ldru.tasks import AnyTask
+if TYPE_CHECKING:
+    import torch
 
 OptimizerName = Literal["amsgrad", "adam"]
-Precision = Literal["tf32", "float32", "float64"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +18,8 @@ class TrainSpec:
     """How a model is trained.
 
     Args:
-        steps: training steps; by default what the paper gives for the task.
-        learning_rate: after the warm-up; by default what the paper gives for the task.
+        steps: training steps; by default what the paper gives for the task and model.
+        learning_rate: after the warm-up; by default what the paper gives for them.
         batch_size: words per step.
         max_length: the longest training word; each batch has one length, uniform on 1..max_length.
             A data set has the words it has.
@@ -56,7 +54,7 @@ class TrainSpec:
     weight_decay: float = field(default=0.0, metadata=LATER)
     associativity: float = field(default=0.0, metadata=LATER)
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Raise on values that no training can use."""
         sizes = ("batch_size", "max_length", "validate_every")
         for name in (*sizes, "validation_words", "validation_length"):
@@ -81,19 +79,11 @@ class TrainSpec:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
 
     @property
-    def dtype(self) -> torch.dtype:
+    def dtype(self) -> "torch.dtype":
         """The type of weights and activations."""
-        return torch.float64 if self.precision == "float64" else torch.float32
+        from ldru.base.precision import dtype_of
 
-    def resolved(self, task: AnyTask) -> "TrainSpec":
-        """The same with the task's own values where none was given."""
-        self._check()
-        paper = task.recommended
-        return replace(
-            self,
-            steps=paper.steps if self.steps is None else self.steps,
-            learning_rate=paper.learning_rate if self.learning_rate is None else self.learning_rate,
-        )
+        return dtype_of(self.precision)
 
 
 def conflicts(first: TrainSpec, second: TrainSpec) -> list[str]:
@@ -106,17 +96,3 @@ def conflicts(first: TrainSpec, second: TrainSpec) -> list[str]:
         free.add("associativity")
     ours, theirs = vars(first), vars(second)
     return [name for name in ours if name not in free and ours[name] != theirs[name]]
-
-
-@contextmanager
-def products_in(precision: Precision, *, device: torch.device) -> Iterator[None]:
-    """Multiply float32 matrices in TF32 on a GPU, or not, for the length of a block."""
-    if device.type != "cuda":
-        yield
-        return
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

@@ -6,7 +6,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from ldru.errors import LdruError, unknown_name
+from ldru.base.errors import LdruError, unknown_name
 from ldru.tree import batched, reference
 from ldru.tree.batched import Level
 from ldru.tree.reference import Combine, Finish
@@ -35,6 +35,10 @@ def tree_reduce(
 
     combine: any callable [..., dim], [..., dim] -> [..., dim].
     backend: a name of `BACKENDS`, or "auto" for the first that can run this call.
+
+    >>> words = torch.tensor([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [float("nan")]]])
+    >>> ldru.tree_reduce(torch.add, words, lengths=torch.tensor([3, 2])).tolist()
+    [[6.0], [9.0]]
     """
     check_words(x)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
@@ -44,7 +48,11 @@ def tree_reduce(
 def tree_levels(
     combine: Combine, x: Tensor, lengths: Tensor | None = None, finish: Finish | None = None
 ) -> Iterator[Level]:
-    """Every level of the same reduction, leaves first."""
+    """Every level of the same reduction, leaves first.
+
+    >>> [level.nodes.shape[1] for level in ldru.tree_levels(torch.add, torch.ones(1, 5, 1))]
+    [5, 3, 2, 1]
+    """
     check_words(x)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     return batched.levels(combine, x, lengths, finish)

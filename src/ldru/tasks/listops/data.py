@@ -13,12 +13,13 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ldru.config import digest
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
+from ldru.base.json import digest
 from ldru.tasks.data_task import TRAIN, VALIDATION, DataTask, data_folder, kept
 from ldru.tasks.listops.expressions import TOKENS, IntArray, encode, values
 from ldru.tasks.listops.generator import Generator, Grammar, draw_distinct
-from ldru.tasks.task import Recommended, TaskSpec
+from ldru.tasks.spec import TaskSpec
+from ldru.tasks.task import Encoded
 from ldru.tasks.word_set import WordSet
 
 VERSION = 1
@@ -77,10 +78,8 @@ def listops_task(name: str) -> DataTask | None:
         num_classes=10,
         tests=TEST_SETS,
         open_set=open_set,
-        encode=encode,
-        answer=lambda tokens: _answer_all([tokens])[0],
-        answer_all=_answer_all,
-        recommended=Recommended(steps=200_000, learning_rate=2.5e-4, dropout=0.05),
+        read_texts=lambda texts: [Encoded(encode(text)) for text in texts],
+        solve=_solve,
     )
 
 
@@ -140,7 +139,7 @@ def _kept(source: Source) -> WordSet:
     return kept(data_folder() / "listops" / digest(settings), make, about=settings)
 
 
-def _answer_all(words: Sequence[IntArray]) -> list[int]:
+def _solve(words: Sequence[IntArray]) -> list[int]:
     offsets = np.cumsum([0, *map(len, words)])
     return values(np.concatenate(words).astype(np.uint8), offsets).tolist()
 

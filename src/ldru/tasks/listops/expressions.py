@@ -7,12 +7,12 @@ bracket are one token. Parentheses, which the original files have, mean nothing.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
 
 OPERATORS = ("[MAX", "[MIN", "[MED", "[SM")
 TOKENS = (*map(str, range(10)), *OPERATORS, "]")
@@ -30,9 +30,34 @@ IntArray = NDArray[np.int64]
 
 
 def evaluate(expression: str) -> int:
-    """The value of an expression such as `[MAX 2 9 [MIN 4 7 ] 0 ]`."""
-    tokens = encode(expression)
-    return int(values(tokens.astype(np.uint8), np.array([0, len(tokens)]))[0])
+    """The value of an expression.
+
+    >>> ldru.listops.evaluate("[MAX 2 9 [MIN 4 7 ] 0 ]")
+    9
+    """
+    open_lists: list[tuple[int, list[int]]] = []
+    value = 0
+    for token in encode(expression).tolist():
+        if FIRST_OPERATOR <= token < END:
+            open_lists.append((token - FIRST_OPERATOR, []))
+            continue
+        if token == END:
+            operator, arguments = open_lists.pop()
+            value = APPLY[operator](arguments)
+        else:
+            value = token
+        if open_lists:
+            open_lists[-1][1].append(value)
+    return value
+
+
+def _median(arguments: list[int]) -> int:
+    ordered, count = sorted(arguments), len(arguments)
+    return (ordered[(count - 1) // 2] + ordered[count // 2]) // 2
+
+
+APPLY: tuple[Callable[[list[int]], int], ...] = (max, min, _median, lambda given: sum(given) % 10)
+"""What the operators do, in the order of `OPERATORS`."""
 
 
 def encode(expression: str) -> IntArray:
@@ -79,7 +104,7 @@ def values(tokens: NDArray[np.uint8], offsets: IntArray) -> NDArray[np.uint8]:
 
 
 def _values_of_rows(tokens: NDArray[np.uint8], lengths: IntArray) -> IntArray:
-    """The same of padded rows in order of length, all of them one token further at a time.
+    """Values of padded rows in order of length, all of them one token further at a time.
 
     A row keeps, for each list that is open, its operator and how often it has seen each digit; the
     outermost "list" holds the value of the whole.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldru.errors import LdruError
+from ldru.base.errors import LdruError
 from ldru.tasks.listops.expressions import END, FIRST_OPERATOR, OPERATORS, IntArray
 
 LIST_SHARE = 0.25

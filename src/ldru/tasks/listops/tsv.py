@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ldru.errors import LdruError, RunError
-from ldru.files import write_text
+from ldru.base.errors import LdruError, RunError
+from ldru.base.files import write_text
 from ldru.tasks.listops.data import word_set
 from ldru.tasks.listops.expressions import END, FIRST_OPERATOR, TOKENS, encode
 from ldru.tasks.word_set import WordSet

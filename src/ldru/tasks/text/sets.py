@@ -1,4 +1,4 @@
-"""The data sets of texts, with the paper's settings for each, and where their files lie.
+"""The data sets of texts, and where their files lie.
 
 A subset is a data set of its own, whose name says so: `qnli_subset` is never taken for `qnli`.
 """
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ldru.tasks.data_task import TRAIN
-from ldru.tasks.task import Recommended
 
 GLUE = "https://gluebenchmark.com/tasks"
 ZHANG = "the data sets of Zhang, Zhao and LeCun (2015)"
@@ -60,7 +59,6 @@ class TextSet:
     labels: tuple[str, ...]
     is_pair: bool
     max_tokens: int
-    recommended: Recommended
     parquet: Mapping[str, tuple[str, ...]]
     origin: str
     official: Official | None = None
@@ -72,12 +70,6 @@ class TextSet:
     @property
     def tests(self) -> tuple[str, ...]:
         return tuple(name for name in self.parquet if name != TRAIN)
-
-
-def _settings(learning_rate: float, batch_size: int, steps: int) -> Recommended:
-    return Recommended(
-        steps=steps, learning_rate=learning_rate, batch_size=batch_size, dropout=0.01
-    )
 
 
 def _files(folder: str, *names: str, ending: str = "tsv") -> dict[str, str]:
@@ -108,7 +100,6 @@ COLA = TextSet(
     labels=("unacceptable", "acceptable"),
     is_pair=False,
     max_tokens=64,
-    recommended=_settings(1e-5, 128, 4_000),
     parquet=_layout("cola", TRAIN, "dev"),
     origin=GLUE,
     official=Official(
@@ -127,7 +118,6 @@ SST2 = TextSet(
     labels=("negative", "positive"),
     is_pair=False,
     max_tokens=64,
-    recommended=_settings(1e-4, 128, 8_000),
     parquet=_layout("sst2", TRAIN, "dev"),
     origin=GLUE,
     official=Official(
@@ -144,7 +134,6 @@ MRPC = TextSet(
     labels=("different", "paraphrase"),
     is_pair=True,
     max_tokens=128,
-    recommended=_settings(1e-5, 32, 4_000),
     parquet=_layout("mrpc", TRAIN, "dev"),
     origin=GLUE,
     official=Official(
@@ -162,7 +151,6 @@ QQP = TextSet(
     labels=("different", "duplicate"),
     is_pair=True,
     max_tokens=256,
-    recommended=_settings(1e-4, 32, 50_000),
     parquet=_layout("qqp", TRAIN, "dev"),
     origin=GLUE,
     official=Official(
@@ -180,7 +168,6 @@ MNLI = TextSet(
     labels=INFERENCE,
     is_pair=True,
     max_tokens=384,
-    recommended=_settings(1e-4, 32, 35_000),
     parquet=_layout("mnli", TRAIN, "dev_matched", "dev_mismatched"),
     origin=GLUE,
     official=Official(
@@ -202,7 +189,6 @@ QNLI = TextSet(
     labels=ENTAILMENT,
     is_pair=True,
     max_tokens=384,
-    recommended=_settings(1e-4, 32, 20_000),
     parquet=_layout("qnli", TRAIN, "dev"),
     origin=GLUE,
     official=Official(
@@ -219,7 +205,6 @@ AG_NEWS = TextSet(
     labels=TOPICS,
     is_pair=False,
     max_tokens=512,
-    recommended=_settings(1e-4, 32, 20_000),
     parquet=_layout("ag_news", TRAIN, "test"),
     origin=ZHANG,
     official=Official(
@@ -242,7 +227,6 @@ DBPEDIA = TextSet(
     labels=KINDS,
     is_pair=False,
     max_tokens=256,
-    recommended=_settings(1e-4, 32, 30_000),
     parquet=_layout("dbpedia14", TRAIN, "test"),
     origin=ZHANG,
     official=Official(
@@ -267,7 +251,6 @@ def _subset(whole: TextSet, *, removed: str = "", **parquet: tuple[str, ...]) ->
         labels=whole.labels,
         is_pair=whole.is_pair,
         max_tokens=whole.max_tokens,
-        recommended=whole.recommended,
         parquet=parquet,
         origin="a part of the official data set, made elsewhere",
         subset_of=whole.name,

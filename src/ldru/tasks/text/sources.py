@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldru.errors import LdruError, MissingExtraError, RunError
+from ldru.base.errors import LdruError, MissingExtraError, RunError
 from ldru.tasks.text.sets import Official, TextSet
 
 HUB = "hub"
@@ -84,7 +84,7 @@ def read_texts(
 
 
 def find_sources(text_set: TextSet, part: str, data: str | Path) -> dict[str, str]:
-    """What the texts of a set are read from, with checksums of files."""
+    """The sources of a set's texts, with checksums of files."""
     if str(data) == HUB:
         if text_set.hub is None:
             raise LdruError(f"{text_set.name!r} is not on the hub; give a data folder")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ldru.config import Json
-from ldru.errors import LdruError, MissingExtraError, RunError, unknown_name
-from ldru.files import check_writable, whole_file
+from ldru.base.errors import LdruError, MissingExtraError, RunError, unknown_name
+from ldru.base.files import check_writable, whole_file
+from ldru.base.json import Json
 from ldru.tasks.data_task import data_folder, kept
 from ldru.tasks.text.sets import TEXT_SETS, TextSet
 from ldru.tasks.text.sources import HUB, find_sources, read_texts

@@ -1,14 +1,15 @@
 """Data sets of texts as tasks."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from ldru.errors import LdruError
-from ldru.tasks.data_task import VALIDATION, DataTask, Encoded
-from ldru.tasks.task import TaskSpec
+from ldru.base.errors import LdruError
+from ldru.tasks.data_task import VALIDATION, DataTask
+from ldru.tasks.spec import TaskSpec
+from ldru.tasks.task import Encoded
 from ldru.tasks.text.sets import TEXT_SETS, TextSet
 from ldru.tasks.text.sources import SURROGATE
 from ldru.tasks.text.store import kept_vocabulary, open_words
@@ -33,21 +34,16 @@ def text_task(name: str) -> DataTask | None:
             return _evenly(open_words(text_set, text_set.tests[0]), VALIDATION_TEXTS)
         return open_words(text_set, part)
 
-    def encode_all(texts: Sequence[str]) -> list[Encoded]:
-        return encode(text_set, texts)
-
     return DataTask(
         spec=TaskSpec(name=name),
         vocab_size=VOCAB_SIZE,
         num_classes=len(text_set.labels),
         tests=text_set.tests,
         open_set=open_set,
-        encode=lambda text: encode_all([text])[0].tokens,
-        encode_all=encode_all,
+        read_texts=partial(read_texts, text_set),
         labels=text_set.labels,
         metrics=text_set.metrics,
-        recommended=text_set.recommended,
-        vocabulary=_vocabulary,
+        find_vocabulary=_vocabulary,
     )
 
 
@@ -57,7 +53,7 @@ def _vocabulary() -> str | None:
     return WordPiece(path).checksum if path.exists() else None
 
 
-def encode(text_set: TextSet, texts: Sequence[str]) -> list[Encoded]:
+def read_texts(text_set: TextSet, texts: Sequence[str]) -> list[Encoded]:
     """Texts as tokens, with the store's vocabulary; the texts of a pair have a tab between them."""
     split = [_split(text_set, text) for text in texts]
     first = [parts[0] for parts in split]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ldru.errors import LdruError, MissingExtraError, RunError
+from ldru.base.errors import LdruError, MissingExtraError, RunError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

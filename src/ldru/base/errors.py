@@ -1,0 +1,41 @@
+"""The errors a user can meet: one base class, and a child for each way out."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class LdruError(ValueError):
+    """Input that cannot be used; the message says what was expected and the way out.
+
+    >>> try:
+    ...     ldru.task("partiy_check")
+    ... except ldru.LdruError as problem:
+    ...     print(str(problem)[:57])
+    unknown task 'partiy_check' (did you mean 'parity_check'?
+    """
+
+    exit_code = 2
+
+
+class RunError(LdruError):
+    """The input was fine, but the work failed: a folder, a file or a training run."""
+
+    exit_code = 1
+
+
+class MissingExtraError(LdruError):
+    """An optional dependency is not installed."""
+
+    exit_code = 1
+
+    def __init__(self, *, package: str, extra: str) -> None:
+        way_out = f"pip install 'ldru[{extra}]'" if extra else f"pip install {package}"
+        super().__init__(f"this needs the package {package!r}, which is not installed: {way_out}")
+
+
+def unknown_name(kind: str, given: str, known: Iterable[str]) -> LdruError:
+    """The error for a name that is not in a table: lists the known ones, suggests the nearest."""
+    names = list(known)
+    near = difflib.get_close_matches(given, names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return LdruError(f"unknown {kind} {given!r}{hint}; known: {', '.join(names)}")

@@ -1,0 +1,97 @@
+"""Files and folders that are whole or absent: written beside their place, then renamed into it."""
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ldru.base.errors import RunError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary path to write to; takes the place of `path` when the block ends well."""
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder to fill; becomes `path`, a new name, when the block ends well."""
+    with _explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
+            yield temporary
+            temporary.chmod(0o777 & ~_umask())
+            temporary.rename(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole text file."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise at once if files cannot be made in a folder, rather than after hours of work."""
+    with _explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+
+
+@contextmanager
+def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
+    """Hold a lock on a file for the length of a block, and say whether it could be had.
+
+    The system drops it when the process ends, however it ends. Windows has no such locks: there
+    nobody is kept out.
+
+    waits: until whoever holds it lets go.
+    """
+    with path.open("w") as file:
+        if importlib.util.find_spec("fcntl") is None:
+            yield True
+            return
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # somebody else has it: that is the answer
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise RunError(
+            f"cannot write {str(path)!r}: {reason}; choose a folder you may write to"
+        ) from problem
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""Timings side by side: every ratio comes from one run."""

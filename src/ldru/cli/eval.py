@@ -1,0 +1,181 @@
+"""`ldru eval`, and how evaluations are shown."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tyro.conf import Positional
+
+from ldru.base.errors import LdruError
+from ldru.base.json import Json
+from ldru.cli.arguments import check_not_drawn, drawn_words, open_run
+from ldru.cli.printing import print_rows
+
+if TYPE_CHECKING:
+    from ldru.evaluation.accuracy import Evaluation
+    from ldru.runs.run import Run
+    from ldru.tasks.regular_task import RegularTask
+    from ldru.tasks.task import Part
+
+LENGTHS = "41:500"
+LARGEST_PRINTED_CLASSES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eval:
+    """Evaluate a run by length, with a plot, or on the test sets of its data set.
+
+    Args:
+        run: a run folder, or the name of a shipped model such as parity_check.
+        lengths: e.g. 41:500 (the default), 10:100:5 or 40,80,160.
+        sets: names of test sets, e.g. '3,9 41-60' or validation; by default all tests.
+        words: test words per length, by default 512.
+        seed: another seed draws other words.
+        plot: where to draw the curve; by default in the run folder (shipped: here).
+        device: cpu or cuda; by default a GPU where there is one.
+        json: print JSON.
+    """
+
+    run: Positional[Path]
+    lengths: str | None = None
+    sets: tuple[str, ...] = ()
+    words: int | None = None
+    seed: int = 0
+    plot: Path | None = None
+    device: str | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        from ldru.figures.style import check_figure_path
+        from ldru.runs.evaluate import evaluate_and_keep
+        from ldru.runs.spec import check_seed
+
+        drawn = drawn_words(self.lengths, self.words, usual=LENGTHS)
+        name = f"accuracy-{(self.lengths or LENGTHS).replace(':', '-').replace(',', '_')}.png"
+        check_figure_path(self.plot or Path(name))
+        run = open_run(self.run, device=self.device)
+        plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
+        parts: Sequence[Part] = drawn.lengths
+        if not run.task.is_drawn:
+            check_not_drawn(
+                run.task,
+                {
+                    "--lengths": self.lengths is not None,
+                    "--words": self.words is not None,
+                    "--plot": self.plot is not None,
+                    "--seed": self.seed != 0,
+                },
+            )
+            parts = self.sets or run.task.test_parts
+        elif self.sets:
+            raise LdruError(f"{run.task.name!r} has no test sets; give --lengths")
+        (evaluation,) = evaluate_and_keep(
+            [run], parts, words=drawn.words, seed=check_seed(self.seed)
+        )
+        result = show_evaluation(run, evaluation, as_json=self.json)
+        if self.json:
+            print(json.dumps(result))
+        draw(run, evaluation, plot, as_json=self.json)
+
+
+def draw(run: "Run", evaluation: "Evaluation", plot: Path, *, as_json: bool) -> None:
+    """Draw an evaluation by length."""
+    if not run.task.is_drawn:
+        return
+    from ldru.figures.accuracy import curves_figure
+    from ldru.figures.style import save_figure
+
+    curve = {run.spec.name: evaluation}
+    figure = curves_figure(curve, title=run.task.name, max_length=run.spec.train.max_length)
+    save_figure(figure, plot)
+    if not as_json:
+        print(f"plot: {plot}")
+
+
+def show_evaluation(run: "Run", evaluation: "Evaluation", *, as_json: bool) -> dict[str, Json]:
+    """Print an evaluation, or only hand it back for JSON."""
+    if not run.task.is_drawn:
+        return show_sets(run, evaluation, as_json=as_json)
+    from ldru.evaluation.summary import summarise
+
+    rows = summarise(evaluation, max_length=run.spec.train.max_length)
+    if not as_json:
+        table = [
+            {
+                "lengths": row.name,
+                "accuracy": f"{row.accuracy:.1%}",
+                "majority share": f"{row.majority_share:.1%}",
+                "worst": f"{row.worst_accuracy:.1%} at {row.worst_length}",
+            }
+            for row in rows
+        ]
+        print(f"{run.spec.name}: accuracy by length")
+        notes = [*class_notes(run.language, evaluation), f"run:  {run.folder or 'shipped'}"]
+        print_rows(table, as_json=False, note="\n".join(notes))
+    return {**shown(run, evaluation), "summary": [dataclasses.asdict(row) for row in rows]}
+
+
+def show_sets(run: "Run", evaluation: "Evaluation", *, as_json: bool) -> dict[str, Json]:
+    """Print an evaluation by test set, or only hand it back for JSON."""
+    from ldru.evaluation.metrics import METRICS
+
+    task = run.task
+    more = [name for name in task.metrics if name != "accuracy"]
+    if not as_json:
+        table = [
+            {
+                "test set": str(name),
+                **{metric: f"{METRICS[metric](result):.3f}" for metric in more},
+                "accuracy": f"{result.accuracy:.1%}",
+                "95 % interval": "{:.1%} to {:.1%}".format(*result.interval()),
+                "majority share": f"{result.majority_share:.1%}",
+                "words": result.words,
+            }
+            for name, result in evaluation.by_part.items()
+        ]
+        print(f"{run.spec.name}: accuracy by test set")
+        print_rows(table, as_json=False, note=f"run:  {run.folder}")
+    metrics: dict[str, Json] = {
+        str(name): {metric: METRICS[metric](result) for metric in task.metrics}
+        for name, result in evaluation.by_part.items()
+    }
+    return {**shown(run, evaluation), "metrics": metrics}
+
+
+def shown(run: "Run", evaluation: "Evaluation") -> dict[str, Json]:
+    """An evaluation for programs."""
+    from ldru.runs.record import evaluation_json
+
+    return {
+        "run": run.spec.name,
+        "folder": None if run.folder is None else str(run.folder),
+        "accuracy": {str(length): value for length, value in evaluation.accuracy.items()},
+        "intervals": {str(n): list(r.interval()) for n, r in evaluation.by_part.items()},
+        "by_class": {str(k): v for k, v in evaluation.accuracy_by_class().items()},
+        "counts": evaluation_json(evaluation),
+    }
+
+
+def class_notes(task: "RegularTask", evaluation: "Evaluation") -> list[str]:
+    """Lines about the classes."""
+    notes = []
+    by_class = evaluation.accuracy_by_class()
+    if len(by_class) <= LARGEST_PRINTED_CLASSES:
+        shares = ", ".join(f"{label}: {share:.1%}" for label, share in by_class.items())
+        notes.append(f"accuracy by label, all lengths: {shares}")
+    lengths = [task.word_length(length) for length in evaluation.lengths]
+    moved = sum(drawn != asked for drawn, asked in zip(lengths, evaluation.lengths, strict=True))
+    if moved:
+        notes.append(f"{moved} of the {len(lengths)} lengths have no words: the nearest was taken")
+    for label in range(task.num_classes):
+        empty = sum(label in task.empty_classes(length) for length in lengths)
+        if empty:
+            notes.append(f"label {label} has no words at {empty} of the {len(lengths)} lengths")
+    return notes
+
+
+def command(arguments: list[str]) -> type[Eval]:
+    return Eval

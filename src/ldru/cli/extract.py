@@ -1,0 +1,119 @@
+"""`ldru extract`."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tyro.conf import Positional
+
+from ldru.base.errors import LdruError
+from ldru.base.json import Json
+from ldru.cli.arguments import open_run
+from ldru.cli.printing import print_rows
+
+if TYPE_CHECKING:
+    from ldru.analysis.extraction import Extraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extract:
+    """Turn a trained LDRU into an exact machine, and decide whether it is right at every length.
+
+    Args:
+        run: a run folder.
+        tolerance: how near states are merged, relative to their length; by default many are tried.
+        out: a new JSON file for the machine and all that was found.
+        limit: the largest monoid to compute.
+        device: cpu or cuda; by default a GPU where there is one.
+        json: print JSON.
+    """
+
+    run: Positional[Path]
+    tolerance: tuple[float, ...] = ()
+    out: Path | None = None
+    limit: int = 10_000
+    device: str | None = None
+    json: bool = False
+
+    def __call__(self) -> None:
+        from ldru.analysis.extract import extract
+        from ldru.analysis.extraction import TOLERANCES, check_tolerances
+        from ldru.base.files import write_text
+        from ldru.base.progress import counting
+
+        tolerances = self.tolerance or TOLERANCES
+        check_tolerances(tolerances)
+        if self.out is not None and self.out.exists():
+            raise LdruError(f"{str(self.out)!r} is already there; choose another name with --out")
+        run = open_run(self.run, device=self.device)
+        with counting(f"merging states of {run.spec.name}", total=len(tolerances)) as advance:
+            found = extract(
+                run.model,
+                run.language,
+                tolerances=tolerances,
+                limit=self.limit,
+                on_trial=advance,
+            )
+        data: dict[str, Json] = {"run": run.spec.name, "task": run.task.name, **found.to_json()}
+        if self.out is not None:
+            write_text(self.out, json.dumps(data) + "\n")
+        if self.json:
+            print(json.dumps(data))
+            return
+        print(f"{run.spec.name}: {found.summary}")
+        print_rows(scan_rows(found), as_json=False, note="\n".join(extraction_notes(found)))
+        if self.out is not None:
+            print(f"written to {self.out}")
+
+
+def scan_rows(found: "Extraction") -> list[dict[str, str]]:
+    """A row for each tolerance."""
+    rows = []
+    for trial in found.trials:
+        agreement, wrong = found.agreement(trial), trial.verdict.wrong_length
+        right = "every length" if trial.verdict.is_closed else f"up to {trial.verdict.longest:,}"
+        rows.append(
+            {
+                "tolerance": f"{trial.tolerance:g}",
+                "states": f"{trial.num_states:,}",
+                "levels": f"{trial.verdict.levels}",
+                "closed": "yes" if trial.verdict.is_closed else "no",
+                "right": f"not at {wrong:,}" if wrong else right,
+                "agrees with the network": "-" if agreement is None else f"{agreement:.2%}",
+                "spread": f"{trial.spread:.2f}",
+                "gap": f"{trial.gap:.2f}",
+                "": "taken" if trial is found.chosen else "",
+            }
+        )
+    return rows
+
+
+def extraction_notes(found: "Extraction") -> list[str]:
+    """Lines about the algebra that was taken."""
+    chosen, nodes = found.chosen, found.nodes
+    errors = {height: share for height, share in found.wrong_by_height.items() if share}
+    first = min(errors, default=None)
+    reach = f"none of the sampled words up to 2^{max(found.wrong_by_height, default=0)} symbols"
+    if first is not None:
+        reach = f"{errors[first]:.2%} of the sampled words of up to 2^{first} symbols, first there"
+    asked = f"network: itself wrong on {reach}"
+    if chosen is None or nodes is None:
+        return [f"compared on {found.words:,} words up to length {found.longest:,}", asked]
+    served = sum(bool(kinds) for kinds in found.classes.values())
+    mixed = sum(len(kinds) > 1 for kinds in found.classes.values())
+    classes = len({kind for kinds in found.classes.values() for kind in kinds})
+    which = "each stands for one" if not mixed else f"{mixed} of them stand for several"
+    return [
+        f"algebra: {served} states for {classes} of the monoid's {found.monoid.size} classes, "
+        f"{which}",
+        f"words:   {chosen.disagreements:,} of {found.words:,} up to length {found.longest:,} are "
+        "answered otherwise than by the network",
+        f"nodes:   {nodes.nearest:.2%} of the network's {nodes.nodes:,} are nearest to their own "
+        f"state, at most {nodes.farthest:.2f} away; states are {chosen.gap:.2f} apart",
+        asked,
+    ]
+
+
+def command(arguments: list[str]) -> type[Extract]:
+    return Extract

@@ -1,0 +1,213 @@
+"""`ldru train`."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, get_origin
+
+from tyro.conf import OmitArgPrefixes, Positional
+
+from ldru.base.errors import LdruError
+from ldru.base.json import Json
+from ldru.cli.arguments import check_not_drawn, drawn_words
+from ldru.cli.eval import draw, show_evaluation
+from ldru.models.registry import model_name, model_spec
+from ldru.models.spec import ModelSpec
+from ldru.paper.settings import completed, default_model, study_of, study_training
+from ldru.tasks.spec import TaskSpec
+from ldru.training.execution import CHECKPOINT_SECONDS, Execution
+from ldru.training.spec import TrainSpec
+
+if TYPE_CHECKING:
+    from ldru.runs.run import Run
+    from ldru.tasks.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train models on tasks, evaluate them by length and keep each as a run folder.
+
+    Args:
+        tasks: names from `ldru tasks`; several train at once. A data set such as sst2 has settings
+            of its own, and is evaluated on its test sets.
+        regex: a regular expression instead of a name, e.g. '(01)*'.
+        alphabet: the symbols of the regular expression, where it does not name them all.
+        machine: a machine's JSON file instead of a name.
+        data: a folder of texts, to be tokenised unless that was done (see `ldru prepare`).
+        vocabulary: its vocab.txt, where it has none.
+        model: a name from `ldru models`; its settings are options too.
+        seeds: one model each.
+        out: folder for the run folders.
+        resume: keep finished runs and go on from the last checkpoint.
+        init_from: a run folder whose weights to start from.
+        lengths: lengths to evaluate, e.g. 41:500; by default 1:500.
+        words: test words per length, by default 512.
+        device: cpu or cuda; by default a GPU where there is one.
+        checkpoint_seconds: how much work a sudden end may cost; Ctrl-C costs none.
+        track: tensorboard, wandb.
+        json: print JSON.
+    """
+
+    tasks: Positional[tuple[str, ...]] = ()
+    regex: str | None = None
+    alphabet: str | None = None
+    machine: Path | None = None
+    data: str | None = None
+    vocabulary: Path | None = None
+    model: str = "ldru"
+    seeds: tuple[int, ...] = (0,)
+    out: Path = Path("runs")
+    resume: bool = False
+    init_from: Path | None = None
+    lengths: str | None = None
+    words: int | None = None
+    device: str | None = None
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+    track: tuple[str, ...] = ()
+    json: bool = False
+    train: OmitArgPrefixes[TrainSpec] = field(default_factory=TrainSpec)
+    settings: ClassVar[ModelSpec]  # a field of the class that `command` makes
+
+    def __call__(self) -> None:
+        from ldru.runs.evaluate import evaluate_and_keep
+        from ldru.tasks.text.store import prepare
+        from ldru.training.distributed import this_process
+
+        drawn = drawn_words(self.lengths, self.words, usual="1:500")
+        tasks = self._tasks()
+        self._check_texts(tasks)
+        if self.data is not None:
+            for task in tasks:
+                prepare(task.name, data=self.data, vocabulary=self.vocabulary)
+        runs = self._train(tasks)
+        if not this_process().is_first:  # of several processes one evaluates
+            return
+        results: list[Json] = []
+        parts = tasks[0].test_parts or drawn.lengths
+        evaluations = evaluate_and_keep(runs, parts, words=drawn.words, seed=0)
+        for run, evaluation in zip(runs, evaluations, strict=True):
+            assert run.folder is not None
+            results.append(show_evaluation(run, evaluation, as_json=self.json))
+            draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
+        if self.json:
+            print(json.dumps(results))
+
+    def _tasks(self) -> "list[Task]":
+        """The tasks that are named, which one command can train."""
+        from ldru.tasks.find import task as find_task
+
+        tasks = [find_task(name) for name in self.tasks]
+        if self.regex is not None or self.machine is not None or self.alphabet is not None:
+            tasks.append(find_task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
+        if not tasks:
+            raise LdruError("name a task (see `ldru tasks`), or give --regex or --machine")
+        data = [task for task in tasks if not task.is_drawn]
+        if not data:
+            return tasks
+        usual, first = TrainSpec(), data[0]
+        check_not_drawn(
+            first,
+            {
+                "--lengths": self.lengths is not None,
+                "--words": self.words is not None,
+                "--max-length": self.train.max_length != usual.max_length,
+                "--validation-length": self.train.validation_length != usual.validation_length,
+            },
+        )
+        for other in tasks:
+            if _usual(other, self.settings) != _usual(first, self.settings):
+                raise LdruError(
+                    f"{first.name!r} and {other.name!r} have other settings or test sets: train "
+                    "each by a command of its own"
+                )
+        return tasks
+
+    def _check_texts(self, tasks: "Sequence[Task]") -> None:
+        """Raise where texts are given to tasks that have none."""
+        from ldru.tasks.text.sets import TEXT_SETS
+
+        if self.vocabulary is not None and self.data is None:
+            raise LdruError("--vocabulary is for tokenising texts; give their folder with --data")
+        others = [task.name for task in tasks if task.name not in TEXT_SETS]
+        if self.data is not None and others:
+            raise LdruError(f"--data is for texts ({', '.join(TEXT_SETS)}), {others[0]} has none")
+
+    def _train(self, tasks: "Sequence[Task]") -> "list[Run]":
+        from ldru.runs.train import train_many
+        from ldru.training.distributed import this_process
+        from ldru.training.observers import ProgressBar, make_trackers
+
+        is_first = this_process().is_first
+        trackers = make_trackers(self.track if is_first else (), folder=self.out)
+        resolved = [completed(task, self.settings, self.train) for task in tasks]
+        with ProgressBar(steps=max(train.steps or 0 for _, train in resolved)) as bar:
+            runs = train_many(
+                tasks,
+                model=self.settings,
+                seeds=self.seeds,
+                settings=self.train,
+                init_from=self.init_from,
+                execution=Execution(
+                    out=self.out,
+                    resume=self.resume,
+                    device=self.device,
+                    checkpoint_seconds=self.checkpoint_seconds,
+                    observers=[bar, *trackers] if is_first else (),
+                ),
+            )
+        return [run for by_seed in runs.values() for run in by_seed.values()]
+
+
+def _usual(task: "Task", model: ModelSpec) -> tuple[object, ...]:
+    """Settings that the tasks of one command must share, where a data set is among them."""
+    name = model_name(model)
+    return (
+        default_model(task.spec, name),
+        study_training(task.spec, name),
+        task.test_parts,
+        task.is_drawn,
+    )
+
+
+def command(arguments: list[str]) -> type[Train]:
+    """The train command with the options of the model and the data set that are named."""
+    named = dict(_words(arguments))
+    model = named.get("--model", "ldru")
+    specs = [TaskSpec(name=word) for word in named.get("", "").split()]
+    data = next((spec for spec in specs if study_of(spec) in ("listops", "text")), None)
+    settings = model_spec(model) if data is None else default_model(data, model)
+    train = TrainSpec() if data is None else study_training(data, model)
+    fields: list[tuple] = [
+        ("settings", Annotated[type(settings), OmitArgPrefixes], field(default=settings)),
+        ("train", OmitArgPrefixes[TrainSpec], field(default=train)),
+    ]
+    made = dataclasses.make_dataclass("Train", fields, bases=(Train,), frozen=True, kw_only=True)
+    made.__doc__ = Train.__doc__
+    return made
+
+
+def _words(arguments: list[str]) -> Iterator[tuple[str, str]]:
+    """Options with their values, and under "" the words that belong to none."""
+    takes = {
+        f"--{option.name.replace('_', '-')}": option.type
+        for kind in (Train, TrainSpec)
+        for option in dataclasses.fields(kind)
+    }
+    loose: list[str] = []
+    option = ""
+    for word in arguments:
+        if word.startswith("-"):
+            option, equals, value = word.partition("=")
+            if equals:
+                yield option, value
+            if equals or takes.get(option) is bool or option not in takes:
+                option = ""
+        elif not option:
+            loose.append(word)
+        else:
+            yield option, word
+            if get_origin(takes[option]) is not tuple:
+                option = ""
+    yield "", " ".join(loose)

@@ -1,1 +1,0 @@
-"""Experiments: runs, their folders and records, tables and figures."""

@@ -1,0 +1,255 @@
+"""The whole reduction of an MLP-LDRU, and its operator alone, as operators on fused kernels.
+
+PyTorch sees ordinary operators, `ldru::fused_reduce` and `ldru::fused_combine`, with a derivative,
+a shape rule for `torch.compile` and a rule for `vmap`: the members of a fleet are one more axis of
+the same launch. Only the nodes of the tree are kept for the backward pass; the rest is computed
+again there. They are handed out too, with their derivative, for what is computed from all levels.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from ldru.kernels import support
+from ldru.kernels.reduction.layout import flatten
+from ldru.kernels.support import merged
+
+MAX_DIM = 256
+DIM_STEP = 16
+ACTIVATIONS = ("relu", "silu")
+
+Drop = tuple[Tensor, Tensor, Tensor]
+"""Dropout: a key for each row, the word below which an element is dropped, and the scale."""
+
+
+def why_not(x: Tensor, *, activation: str) -> str | None:
+    """Why the kernels cannot run a call; None when they can."""
+    if reason := support.why_not(x.device, x.dtype):
+        return reason
+    if x.shape[0] == 0:
+        return "there are no words"
+    if torch.is_autocast_enabled(x.device.type):
+        return "autocast is on"
+    if x.shape[-1] % DIM_STEP or x.shape[-1] > MAX_DIM:
+        return f"the kernels take widths up to {MAX_DIM} in steps of {DIM_STEP}, not {x.shape[-1]}"
+    if activation not in ACTIVATIONS:
+        return f"the kernels know {' and '.join(ACTIVATIONS)}, not {activation}"
+    return None
+
+
+class Kernels:
+    """An operator and its residual block, laid out once for all that the kernels compute of them.
+
+    `why_not` must have no objection.
+    """
+
+    def __init__(self, operator: nn.Module, block: nn.Module) -> None:
+        self.flat = flatten(operator, block)[None]
+        self.is_silu = operator.activation == "silu"
+        self.is_tf32 = torch.get_float32_matmul_precision() != "highest"
+
+    def reduce(self, x: Tensor, lengths: Tensor | None, drop: Drop | None) -> Tensor:
+        """Reduce words: [batch, length, dim] -> [batch, dim]."""
+        root, _ = self._reduced(x, lengths, drop)
+        return root
+
+    def levels(self, x: Tensor, lengths: Tensor | None, drop: Drop | None) -> list[Tensor]:
+        """The nodes of every level of that reduction, leaves first: [batch, nodes, dim] each.
+
+        What stands in the padding may be anything.
+        """
+        root, nodes = self._reduced(x, lengths, drop)
+        if nodes is None:
+            return [x]
+        return [x, *split_levels(nodes, batch=x.shape[0], length=x.shape[1]), root[:, None]]
+
+    def combine(self, left: Tensor, right: Tensor) -> Tensor:
+        """The operator alone: [..., rows, dim], [..., rows, dim] -> [..., rows, dim]."""
+        pairs = torch.stack([left, right], dim=-2).flatten(end_dim=-3)
+        joined = fused_combine(pairs[None], self.flat, self.is_silu, self.is_tf32)
+        return joined.squeeze(0).unflatten(0, left.shape[:-1])
+
+    def _reduced(
+        self, x: Tensor, lengths: Tensor | None, drop: Drop | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Roots [batch, dim], and the nodes between leaves and roots by level [rows, dim]."""
+        if x.shape[1] == 1:
+            return x[:, 0], None
+        keys, cut, scale = (None, None, None) if drop is None else drop
+        root, nodes = fused_reduce(
+            x[None],
+            self.flat,
+            None if lengths is None else lengths[None].to(torch.int32),
+            None if keys is None else keys[None],
+            None if cut is None else cut[None],
+            None if scale is None else scale[None],
+            self.is_silu,
+            self.is_tf32,
+        )
+        return root.squeeze(0), nodes.squeeze(0)
+
+
+@torch.library.custom_op("ldru::fused_reduce", mutates_args=())
+def fused_reduce(
+    x: Tensor,
+    flat: Tensor,
+    lengths: Tensor | None,
+    keys: Tensor | None,
+    cut: Tensor | None,
+    scale: Tensor | None,
+    is_silu: bool,
+    is_tf32: bool,
+) -> tuple[Tensor, Tensor]:
+    """Reduce words of a fleet: roots, and the nodes between leaves and roots.
+
+    x: [members, batch, length, dim], lengths [members, batch] int32.
+    flat: weights of each member as `flatten` lays them [members, parameters].
+    keys, cut, scale: dropout, [members, batch, 2], [members], [members].
+    """
+    from ldru.kernels.reduction.mlp_launch import forward
+
+    return forward(x, flat, lengths, _drop(keys, cut, scale), is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_reduce_backward", mutates_args=())
+def fused_reduce_backward(
+    gradient: Tensor,
+    node_gradient: Tensor | None,
+    x: Tensor,
+    nodes: Tensor,
+    flat: Tensor,
+    lengths: Tensor | None,
+    keys: Tensor | None,
+    cut: Tensor | None,
+    scale: Tensor | None,
+    is_silu: bool,
+    is_tf32: bool,
+) -> tuple[Tensor, Tensor]:
+    """The gradients of x and of the weights.
+
+    gradient: of the roots [members, batch, dim].
+    node_gradient: what comes to the nodes from elsewhere [members, rows, dim].
+    """
+    from ldru.kernels.reduction.mlp_launch import backward
+
+    drop = _drop(keys, cut, scale)
+    return backward(gradient, node_gradient, x, nodes, flat, lengths, drop, is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_combine", mutates_args=())
+def fused_combine(pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool) -> Tensor:
+    """The operators of a fleet: [members, rows, 2, dim] -> [members, rows, dim].
+
+    flat: as for `fused_reduce`.
+    """
+    from ldru.kernels.reduction.mlp_launch import combine
+
+    return combine(pairs, flat, is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_combine_backward", mutates_args=())
+def fused_combine_backward(
+    gradient: Tensor, pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool
+) -> tuple[Tensor, Tensor]:
+    """The gradients of the pairs and of the weights."""
+    from ldru.kernels.reduction.mlp_launch import combine_backward
+
+    return combine_backward(gradient, pairs, flat, is_silu, is_tf32)
+
+
+def inner_nodes(length: int) -> list[int]:
+    """How many nodes each level between leaves and root has."""
+    counts = []
+    while length > 2:
+        length = (length + 1) // 2
+        counts.append(length)
+    return counts
+
+
+def split_levels(nodes: Tensor, *, batch: int, length: int) -> list[Tensor]:
+    """The levels between leaves and roots as views: [..., rows, d] -> [..., batch, n, d] each."""
+    counts = inner_nodes(length)
+    parts = nodes.split([batch * count for count in counts], dim=-2)
+    return [part.unflatten(-2, (batch, n)) for part, n in zip(parts, counts, strict=True)]
+
+
+def _drop(keys: Tensor | None, cut: Tensor | None, scale: Tensor | None) -> Drop | None:
+    if keys is None or cut is None or scale is None:
+        return None
+    return keys.contiguous(), cut.contiguous(), scale.contiguous()
+
+
+@fused_reduce.register_fake
+def _(x, flat, lengths, keys, cut, scale, is_silu, is_tf32):
+    members, batch, length, dim = x.shape
+    nodes = x.new_empty(members, batch * sum(inner_nodes(length)), dim)
+    return x.new_empty(members, batch, dim), nodes
+
+
+@fused_reduce_backward.register_fake
+def _(gradient, node_gradient, x, nodes, flat, *rest):
+    return torch.empty_like(x), torch.empty_like(flat)
+
+
+def _remember(ctx, inputs, output) -> None:
+    x, flat, lengths, keys, cut, scale, ctx.is_silu, ctx.is_tf32 = inputs
+    ctx.save_for_backward(x, output[1], flat, lengths, keys, cut, scale)
+    ctx.set_materialize_grads(False)  # mostly nobody uses the nodes: no zeros for their gradient
+
+
+def _differentiate(ctx, gradient, node_gradient) -> tuple:
+    if gradient is None:  # only the nodes are used
+        x = ctx.saved_tensors[0]
+        gradient = x.new_zeros(*x.shape[:2], x.shape[-1])
+    dx, dflat = fused_reduce_backward(
+        gradient.contiguous(), node_gradient, *ctx.saved_tensors, ctx.is_silu, ctx.is_tf32
+    )
+    return dx, dflat, None, None, None, None, None, None
+
+
+fused_reduce.register_autograd(_differentiate, setup_context=_remember)
+
+
+@fused_reduce.register_vmap
+def _(info, in_dims, *inputs):
+    """A mapped axis joins the members' axis."""
+    tensors = [
+        merged(value, axis, info.batch_size) if isinstance(value, Tensor) else value
+        for value, axis in zip(inputs, in_dims, strict=True)
+    ]
+    root, nodes = fused_reduce(*tensors)
+    split = (info.batch_size, -1)
+    return (root.unflatten(0, split), nodes.unflatten(0, split)), (0, 0)
+
+
+@fused_combine.register_fake
+def _(pairs, flat, is_silu, is_tf32):
+    members, rows, _, dim = pairs.shape
+    return pairs.new_empty(members, rows, dim)
+
+
+@fused_combine_backward.register_fake
+def _(gradient, pairs, flat, is_silu, is_tf32):
+    return torch.empty_like(pairs), torch.empty_like(flat)
+
+
+def _remember_pairs(ctx, inputs, output) -> None:
+    pairs, flat, ctx.is_silu, ctx.is_tf32 = inputs
+    ctx.save_for_backward(pairs, flat)
+
+
+def _differentiate_pairs(ctx, gradient) -> tuple:
+    dpairs, dflat = fused_combine_backward(gradient, *ctx.saved_tensors, ctx.is_silu, ctx.is_tf32)
+    return dpairs, dflat, None, None
+
+
+fused_combine.register_autograd(_differentiate_pairs, setup_context=_remember_pairs)
+
+
+@fused_combine.register_vmap
+def _(info, in_dims, pairs, flat, is_silu, is_tf32):
+    tensors = [
+        merged(value, axis, info.batch_size)
+        for value, axis in zip((pairs, flat), in_dims[:2], strict=True)
+    ]
+    joined = fused_combine(*tensors, is_silu, is_tf32)
+    return joined.unflatten(0, (info.batch_size, -1)), 0

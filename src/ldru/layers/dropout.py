@@ -1,0 +1,85 @@
+"""Layers whose randomness a key can drive; dropout is one."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ldru.base.errors import LdruError
+from ldru.base.randomness import bits
+
+PLACES = 2**24
+"""How many elements of a row one call of dropout can tell apart."""
+
+
+class Keyed(nn.Module):
+    """A layer whose randomness in training is a function of one key per word: keys [batch, 2].
+
+    A fleet sets `keys` at every step, so that a member draws the same alone and in a fleet.
+    Without keys, the layer draws from PyTorch's default generator.
+    """
+
+    keys: Tensor | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("keys", None, persistent=False)
+
+
+class Dropout(Keyed):
+    """Dropout whose mask is a function of each row's key, a call number and a place in the row.
+
+    A fleet also sets the buffers `cut` [] and `scale` [] (see `rate_buffers`), since its members
+    may differ in their rate. The mask of a row is the same however far the batch is padded.
+
+    >>> ldru.Dropout(rate=0.5).eval()(torch.ones(2, 3)).sum()
+    tensor(6.)
+    """
+
+    cut: Tensor | None
+    scale: Tensor | None
+
+    def __init__(self, *, rate: float) -> None:
+        super().__init__()
+        if not 0 <= rate < 1:
+            raise LdruError(f"dropout must lie in [0, 1), got {rate}")
+        self.rate = rate
+        for name in ("cut", "scale"):
+            self.register_buffer(name, None, persistent=False)
+
+    def rate_buffers(self, *, dtype: torch.dtype) -> dict[str, Tensor]:
+        """The rate as tensors: a signed 32-bit word below which an element is dropped, a scale."""
+        return {
+            "cut": torch.tensor(
+                min(round(self.rate * 2**32), 2**32 - 1) - 2**31, dtype=torch.int32
+            ),
+            "scale": torch.tensor(1 / (1 - self.rate), dtype=dtype),
+        }
+
+    def forward(self, x: Tensor, call: int = 0) -> Tensor:
+        """Drop elements: [batch, ..., dim] -> [batch, ..., dim].
+
+        call: sets apart the calls of one forward pass, such as the levels of a tree.
+        """
+        if not self.training:
+            return x
+        if self.keys is None or self.cut is None or self.scale is None:
+            return functional.dropout(x, self.rate)
+        words = bits(self.keys, x[0].numel(), begin=call * PLACES).reshape(x.shape)
+        return x * torch.where(words >= self.cut, self.scale, 0)
+
+    def drop(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
+        """Keys of the rows, cut and scale, for kernels that drop the same; None in evaluation.
+
+        Without a fleet's keys, fresh ones: [batch, ..., dim] -> [batch, 2], [], [].
+        """
+        if not self.training or (self.keys is None and self.rate == 0):
+            return None
+        if self.keys is not None and self.cut is not None and self.scale is not None:
+            return self.keys, self.cut, self.scale
+        low, high = -(2**31), 2**31
+        keys = torch.randint(low, high, (x.shape[0], 2), device=x.device).to(torch.int32)
+        rate = self.rate_buffers(dtype=x.dtype)
+        return keys, rate["cut"].to(x.device), rate["scale"].to(x.device)
+
+    def extra_repr(self) -> str:
+        return f"rate={self.rate}"

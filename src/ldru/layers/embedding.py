@@ -1,0 +1,94 @@
+"""Token embeddings."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ldru.kernels import support
+from ldru.kernels.support import merged
+
+SMALL_VOCABULARY = 64
+
+
+class Embedding(nn.Embedding):
+    """Token embedding; normal of deviation 0.02.
+
+    On a GPU a small vocabulary goes through kernels of our own: the gradient of PyTorch's sorts the
+    tokens, and adds in an order that differs from run to run.
+    """
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, std=0.02)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return look_up(self.weight, tokens)
+
+
+class OneHotLinear(Embedding):
+    """Linear layer on one-hot vectors of tokens, by look-up: [...] -> [..., dim].
+
+    The weight is [symbols, dim], truncated normal of deviation 1/sqrt(symbols), the bias zero. Of
+    the empty input, a vector of zeros, it makes its bias.
+    """
+
+    def __init__(self, vocab_size: int, dim: int, *, bias: bool = True) -> None:
+        super().__init__(vocab_size, dim)
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(dim))
+        else:
+            self.register_parameter("bias", None)
+
+    def reset_parameters(self) -> None:
+        std = self.num_embeddings**-0.5
+        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        rows = super().forward(tokens)
+        return rows if self.bias is None else rows + self.bias
+
+
+def look_up(rows: Tensor, tokens: Tensor) -> Tensor:
+    """Rows by number: [vocabulary, dim], [...] -> [..., dim]."""
+    if not can_fuse(rows):
+        return functional.embedding(tokens, rows)
+    found = LookUp.apply(rows[None], tokens.flatten()[None]).squeeze(0)
+    return found.unflatten(0, tokens.shape)
+
+
+def can_fuse(rows: Tensor) -> bool:
+    """Whether our kernels look these rows up."""
+    return (
+        len(rows) <= SMALL_VOCABULARY
+        and support.why_not(rows.device, rows.dtype) is None
+        and not torch.compiler.is_compiling()  # it makes kernels of its own
+    )
+
+
+class LookUp(torch.autograd.Function):
+    """Rows by number of each member: [members, vocabulary, dim], [members, count] -> [..., dim]."""
+
+    @staticmethod
+    def forward(weight: Tensor, tokens: Tensor) -> Tensor:
+        from ldru.kernels import look_up as kernels
+
+        return kernels.look_up(weight, tokens)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        weight, tokens = inputs
+        ctx.save_for_backward(tokens)
+        ctx.vocabulary = weight.shape[1]
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.look_up import look_up_gradient
+
+        (tokens,) = ctx.saved_tensors
+        return look_up_gradient(gradient, tokens, vocabulary=ctx.vocabulary), None
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, weight: Tensor, tokens: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        """A mapped axis joins the members' axis."""
+        size = info.batch_size
+        rows = LookUp.apply(merged(weight, in_dims[0], size), merged(tokens, in_dims[1], size))
+        return rows.unflatten(0, (size, -1)), 0

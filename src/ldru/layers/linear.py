@@ -1,0 +1,29 @@
+"""Linear layers with the paper's initialisations."""
+
+from torch import nn
+
+
+class Linear(nn.Linear):
+    """Linear layer; truncated normal of deviation 1/sqrt(inputs), zero bias."""
+
+    def reset_parameters(self) -> None:
+        std = self.in_features**-0.5
+        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+
+class GlorotLinear(Linear):
+    """Linear layer; Glorot normal, zero bias."""
+
+    def reset_parameters(self) -> None:
+        nn.init.xavier_normal_(self.weight)
+        nn.init.zeros_(self.bias)
+
+
+class IdentityLinear(Linear):
+    """Linear layer that starts as the identity map."""
+
+    def reset_parameters(self) -> None:
+        nn.init.eye_(self.weight)
+        nn.init.zeros_(self.bias)

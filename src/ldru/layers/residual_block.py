@@ -1,0 +1,22 @@
+"""The residual block that refines the states of a tree."""
+
+from torch import Tensor, nn
+
+from ldru.layers.activations import activation_named
+from ldru.layers.linear import Linear
+
+
+class ResidualBlock(nn.Module):
+    """h <- LayerNorm(h + FFN(h)), with FFN: d -> 4d -> d."""
+
+    def __init__(self, *, dim: int, activation: str = "relu") -> None:
+        super().__init__()
+        self.dim, self.activation = dim, activation
+        self.up = Linear(dim, 4 * dim)
+        self.down = Linear(4 * dim, dim)
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, state: Tensor) -> Tensor:
+        """Refine states: [..., dim] -> [..., dim]."""
+        act = activation_named(self.activation)
+        return self.norm(state + self.down(act(self.up(state))))

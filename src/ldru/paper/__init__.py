@@ -1,0 +1,1 @@
+"""One paper: its settings, its tables, its numbers. A second paper is a second room."""

@@ -1,0 +1,171 @@
+"""A plan: which runs of some tables are there, and the fleets that would make the rest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ldru.base.errors import LdruError
+from ldru.base.json import Json
+from ldru.models.registry import model_name
+from ldru.paper.table import Table
+from ldru.reproduce import FLEET_SIZE
+from ldru.reproduce.table_runs import needed_parts, table_runs
+from ldru.runs.evaluate import are_alike
+from ldru.runs.results import Found, Results, State
+from ldru.runs.spec import RunSpec
+from ldru.tasks.data_task import TRAIN, DataTask
+from ldru.tasks.find import task_from_spec
+from ldru.tasks.task import Part
+from ldru.training.device import find_device
+
+SECONDS_PER_MODEL_STEP = {"cuda": 1 / 18_000, "cpu": 0.1}
+"""Of an LDRU on a regular language: on an H200 as measured in a fleet of 48, on a CPU a guess."""
+
+SECONDS_PER_DATA_STEP = {"cuda": 0.002, "cpu": 0.5}
+"""Of any model on a data set: 1.2 to 3 ms in fleets of five on an H200, on a CPU a guess."""
+
+# A training step over the LDRU's, on an H200 and on a CPU core (see `benchmarks/`).
+STEP_RATIOS = {
+    "ldru": {"cuda": 1.0, "cpu": 1.0},
+    "rnn": {"cuda": 3.9, "cpu": 0.6},
+    "lstm": {"cuda": 8.7, "cpu": 1.8},
+    "gated_deltanet": {"cuda": 26.0, "cpu": 4.8},
+    "transformer_nope": {"cuda": 21.0, "cpu": 3.1},
+    "transformer_alibi": {"cuda": 21.0, "cpu": 3.7},
+    "transformer_rope": {"cuda": 23.0, "cpu": 3.6},
+    "transformer_sinusoidal": {"cuda": 21.0, "cpu": 2.9},
+    "s5": {"cuda": 6.8, "cpu": 1.8},
+    "sd_ssm": {"cuda": 18.0, "cpu": 1.5},
+    "regular_gpt": {"cuda": 46.0, "cpu": 3.7},
+    "bbt_grc": {"cuda": 5.0, "cpu": 1.1},
+    "rir_grc": {"cuda": 10.0, "cpu": 2.9},
+}
+UNKNOWN_RATIO = 10.0  # of what was not measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One fleet: runs that train together, and the lengths or test sets to evaluate each at.
+
+    out: the results folder.
+    """
+
+    specs: tuple[RunSpec, ...]
+    parts: tuple[Part, ...]
+    out: str
+    device: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The fleet in a line."""
+        first, tasks = self.specs[0], {spec.task.name for spec in self.specs}
+        steps = sorted({spec.train.steps or 0 for spec in self.specs})
+        where = f"{len(tasks)} tasks" if len(tasks) > 2 else " and ".join(sorted(tasks))
+        if isinstance(self.parts[0], int):
+            where += f", words up to {first.train.max_length}"
+        runs = "1 run" if len(self.specs) == 1 else f"{len(self.specs)} runs"
+        return (
+            f"{runs} of {model_name(first.model)} on {where}, "
+            f"{' and '.join(f'{count:,}' for count in steps)} steps"
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON values, for a worker elsewhere."""
+        specs: list[Json] = [spec.to_json() for spec in self.specs]
+        return {**vars(self), "specs": specs, "parts": list(self.parts)}
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Job":
+        """From what `to_json` gave."""
+        specs = tuple(RunSpec.from_json(spec) for spec in data["specs"])
+        return cls(**{**data, "specs": specs, "parts": tuple(data["parts"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Runs that are there and missing, and the fleets that would make the rest."""
+
+    found: dict[RunSpec, Found]
+    jobs: list[Job] = field(default_factory=list)
+
+    def count(self, state: State) -> int:
+        return sum(found.state is state for found in self.found.values())
+
+    @property
+    def model_steps(self) -> int:
+        """Training steps of all runs that are missing."""
+        return sum(
+            spec.train.steps or 0
+            for spec, found in self.found.items()
+            if found.state is State.MISSING
+        )
+
+    def seconds(self, device: str | None) -> float:
+        """A rough estimate of the training, from what was measured of each model."""
+        where = find_device(device).type
+        total = 0.0
+        for spec, found in self.found.items():
+            if found.state is not State.MISSING:
+                continue
+            seconds = SECONDS_PER_DATA_STEP[where]
+            if task_from_spec(spec.task).is_drawn:
+                ratios = STEP_RATIOS.get(model_name(spec.model), {})
+                seconds = ratios.get(where, UNKNOWN_RATIO) * SECONDS_PER_MODEL_STEP[where]
+            total += seconds * (spec.train.steps or 0)
+        return total
+
+
+def make_plan(
+    tables: Sequence[Table],
+    results: Results,
+    *,
+    fleet_size: int = FLEET_SIZE,
+    device: str | None = None,
+) -> Plan:
+    """Find what is there, and group what is not.
+
+    Fleets are cut from all runs of the tables, done or not, so that the same command finds the same
+    fleets again, and with them the checkpoint of one that was stopped.
+
+    >>> table = ldru.TABLES["central"].restricted(columns=["ldru"])
+    >>> [len(job.specs) for job in ldru.make_plan([table], ldru.Results("no/such/folder")).jobs]
+    [48, 15]
+    """
+    if fleet_size < 1:
+        raise LdruError(f"a fleet has at least one model, got {fleet_size}")
+    parts: dict[RunSpec, dict[Part, None]] = {}
+    for table in tables:
+        for spec in table_runs(table):
+            parts.setdefault(spec, {}).update(dict.fromkeys(needed_parts(table, spec)))
+    found = {spec: results.find(spec, needed) for spec, needed in parts.items()}
+    groups: list[list[RunSpec]] = []
+    # Runs of one length together, so that a fleet is full until its end.
+    for spec in sorted(parts, key=lambda spec: spec.train.steps or 0):
+        mates = (group for group in groups if are_alike(group[0], spec))
+        group = next((group for group in mates if len(group) < fleet_size), None)
+        if group is None:
+            groups.append([spec])
+        else:
+            group.append(spec)
+    jobs = []
+    for group in groups:
+        usable = [spec for spec in group if found[spec].state is not State.UNREADABLE]
+        if any(found[spec].state is not State.DONE for spec in usable):
+            everything = dict.fromkeys(part for spec in usable for part in parts[spec])
+            jobs.append(
+                Job(
+                    specs=tuple(usable),
+                    parts=tuple(everything),
+                    out=str(results.folder),
+                    device=device,
+                )
+            )
+    return Plan(found=found, jobs=jobs)
+
+
+def check_data(jobs: Sequence[Job]) -> None:
+    """Raise before hours of training if a data set is not there."""
+    for job in jobs:
+        for task in {spec.task: task_from_spec(spec.task) for spec in job.specs}.values():
+            if isinstance(task, DataTask):
+                for name in (TRAIN, *job.parts):
+                    task.words(str(name))

@@ -1,0 +1,1 @@
+"""Runs: a trained model with its settings, record, log and weights, in memory and on disk."""

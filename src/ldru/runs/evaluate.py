@@ -1,0 +1,179 @@
+"""Evaluate several runs at once: on a GPU, models of one architecture answer as a fleet."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import torch
+
+from ldru.base.files import check_writable
+from ldru.base.progress import counting
+from ldru.base.randomness import Stream
+from ldru.evaluation.accuracy import Evaluation, PartResult, count_answers
+from ldru.evaluation.answers import ask
+from ldru.evaluation.lengths import WORDS
+from ldru.runs.run import Run
+from ldru.runs.spec import RunSpec
+from ldru.tasks.batch import PaddedBatch
+from ldru.tasks.regular_task import RegularTask
+from ldru.tasks.task import Part
+from ldru.tasks.text.sets import TEXT_SETS
+from ldru.training.draws.fused import make_regular_draws
+from ldru.training.fleet import Fleet, Member
+from ldru.training.spec import conflicts
+
+
+def evaluate_runs(
+    runs: Sequence[Run],
+    parts: Iterable[Part],
+    *,
+    words: int = WORDS,
+    seed: int = 0,
+    on_part: Callable[[Part], None] | None = None,
+) -> list[Evaluation]:
+    """Counts by length or test set of every run, as `Run.compute_evaluation` gives them one by one.
+
+    on_part: called with each length, once for every group of `together`.
+    """
+    for run in runs:
+        run.check_store()
+    chosen = list(parts)
+    evaluations: dict[int, Evaluation] = {}
+    for group in together(runs):
+        if len(group) == 1:
+            (one,) = (runs[index] for index in group)
+            found = [one.compute_evaluation(chosen, words=words, seed=seed, on_part=on_part)]
+        else:
+            some = [runs[index] for index in group]
+            found = _evaluate_fleet(some, chosen, words=words, seed=seed, on_part=on_part)
+        evaluations.update(zip(group, found, strict=True))
+    return [evaluations[index] for index in range(len(runs))]
+
+
+def evaluate_and_keep(
+    runs: Sequence[Run], parts: Sequence[Part], *, words: int, seed: int
+) -> list[Evaluation]:
+    """Evaluations with a progress bar on standard error, kept in the records for seed 0.
+
+    What a record holds already is not computed again.
+    """
+    known: list[dict[Part, PartResult]] = [
+        run.record.evaluation.by_part if run.record.evaluation and seed == 0 else {} for run in runs
+    ]
+    for run in runs:
+        if run.folder is not None and seed == 0:
+            check_writable(run.folder)
+    missing: dict[tuple[Part, ...], list[int]] = {}
+    for index, results in enumerate(known):
+        lacks = tuple(
+            n
+            for n in parts
+            if n not in results or (isinstance(n, int) and results[n].words != words)
+        )
+        missing.setdefault(lacks, []).append(index)
+    fresh: list[dict[Part, PartResult]] = [{} for _ in runs]
+    for lacks, indices in missing.items():
+        if not lacks:
+            continue
+        some = [runs[index] for index in indices]
+        name = some[0].spec.name if len(some) == 1 else f"{len(some)} runs"
+        with counting(f"evaluating {name}", total=len(lacks) * len(together(some))) as advance:
+            found = evaluate_runs(some, lacks, words=words, seed=seed, on_part=advance)
+        for index, evaluation in zip(indices, found, strict=True):
+            fresh[index] = evaluation.by_part
+            if seed == 0:
+                runs[index].with_evaluation(evaluation)
+    return [
+        Evaluation(by_part={n: new[n] if n in new else old[n] for n in parts})
+        for new, old in zip(fresh, known, strict=True)
+    ]
+
+
+def together(runs: Sequence[Run]) -> list[list[int]]:
+    """Which runs answer together: on a GPU those that could have trained as one fleet."""
+    groups: list[list[int]] = []
+    for index, run in enumerate(runs):
+        is_cuda = run.device.type == "cuda"
+        group = next((g for g in groups if is_cuda and _answer_together(runs[g[0]], run)), None)
+        if group is None:
+            groups.append([index])
+        else:
+            group.append(index)
+    return groups
+
+
+def _answer_together(first: Run, second: Run) -> bool:
+    """Whether two runs can be evaluated as a fleet; data sets have to be the same."""
+    is_same = first.task.spec == second.task.spec or first.task.is_drawn
+    return is_same and are_alike(first.spec, second.spec)
+
+
+def are_alike(first: RunSpec, second: RunSpec) -> bool:
+    """Whether two runs could be members of one fleet.
+
+    Data sets of texts have lengths of their own, and would be padded to the longest.
+    """
+    if first.task != second.task and first.task.name in TEXT_SETS:
+        return False
+    return first.model.is_like(second.model) and not conflicts(first.train, second.train)
+
+
+def _evaluate_fleet(
+    runs: Sequence[Run],
+    parts: Sequence[Part],
+    *,
+    words: int,
+    seed: int,
+    on_part: Callable[[Part], None] | None,
+) -> list[Evaluation]:
+    """Runs of one architecture on one device; runs of one task see the same words."""
+    members = [
+        Member(
+            name=str(index),
+            task=run.task,
+            build=run.spec.model.build,
+            seed=run.spec.seed,
+            settings=run.spec.train,
+            initial=run.model.state_dict(),
+        )
+        for index, run in enumerate(runs)
+    ]
+    fleet = Fleet(members, device=runs[0].device)
+    by_part: list[dict[Part, PartResult]] = [{} for _ in runs]
+    for part in runs[0].task.check_parts(parts):
+        answers, labels = [], []
+        for batch in _fleet_words(fleet, part, words=words, seed=seed):
+            scores = ask(fleet.scores, batch, precision=fleet.settings.precision)
+            answers.append(scores.argmax(dim=-1))
+            labels.append(batch.labels)
+        rows = zip(torch.cat(answers, dim=1), torch.cat(labels, dim=1), strict=True)
+        for run, results, (own, right) in zip(runs, by_part, rows, strict=True):
+            results[part] = count_answers(own, right, run.task.num_classes)
+        if on_part is not None:
+            on_part(part)
+    return [Evaluation(by_part=results) for results in by_part]
+
+
+def _fleet_words(fleet: Fleet, part: Part, *, words: int, seed: int) -> Iterator[PaddedBatch]:
+    """The test words of every member: tokens [members, words, length].
+
+    Those of `RegularTask.draw_test`, drawn by one kernel for all. Draws keep the tables of every
+    length they were asked for, so each length gets some of its own.
+    """
+    count, device = len(fleet.members), fleet.device
+    regular = {m.task.spec: m.task for m in fleet.members if isinstance(m.task, RegularTask)}
+    if not regular:  # members share a data set
+        task = fleet.members[0].task
+        for batch in task.test_words(part, words=words, seed=seed, device=device):
+            assert batch.lengths is not None
+            yield PaddedBatch(
+                batch.tokens.expand(count, -1, -1),
+                batch.labels.expand(count, -1),
+                batch.lengths.expand(count, -1),
+            )
+        return
+    assert isinstance(part, int)
+    draws = make_regular_draws(list(regular.values()), [seed] * len(regular), device=device)
+    step = torch.tensor(part, device=device)
+    batch = draws.words(Stream.TEST, step, batch_size=words, length=part, split="test")
+    rows = [list(regular).index(member.task.spec) for member in fleet.members]
+    lengths = None if batch.lengths is None else batch.lengths[rows]
+    yield PaddedBatch(batch.tokens[rows], batch.labels[rows], lengths)

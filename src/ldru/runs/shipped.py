@@ -1,0 +1,49 @@
+"""Trained models that come with the library: run folders with checksums, by the task's name."""
+
+import hashlib
+from pathlib import Path
+
+from ldru.base.errors import LdruError, RunError
+
+SHIPPED = Path(__file__).parents[1] / "shipped"
+SUMS = "SHA256SUMS"
+CARD = "README.md"
+
+
+def shipped_names() -> list[str]:
+    """The names that `ldru.load` knows."""
+    return sorted(path.name for path in SHIPPED.glob("*") if path.is_dir())
+
+
+def find_run(path: str | Path) -> Path:
+    """The folder of a run, given itself or as the name of a shipped one, which is checked."""
+    if Path(path).is_dir():
+        return Path(path)
+    if str(path) not in shipped_names():
+        raise LdruError(
+            f"there is no run folder {str(path)!r}, nor a shipped model of that name; shipped are "
+            f"{', '.join(shipped_names())}"
+        )
+    check_sums(SHIPPED, str(path))
+    return SHIPPED / str(path)
+
+
+def check_sums(folder: Path, name: str) -> None:
+    """Raise where a file of a shipped run is not the one that is listed."""
+    path = folder / SUMS
+    lines = path.read_text().splitlines() if path.is_file() else []
+    listed = {file: total for total, file in (line.split("  ") for line in lines)}
+    for part in sorted((folder / name).iterdir()):
+        file = f"{name}/{part.name}"
+        if part.name != CARD and listed.pop(file, None) != checksum(part):
+            raise RunError(
+                f"{str(part)!r} is not the file that was shipped: its checksum differs; install "
+                "ldru again"
+            )
+    if any(file.startswith(f"{name}/") for file in listed):
+        raise RunError(f"files of {str(folder / name)!r} are missing; install ldru again")
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

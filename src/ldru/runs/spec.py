@@ -1,0 +1,98 @@
+"""A run as data: everything that decides its result."""
+
+import operator
+import re
+from dataclasses import dataclass
+
+from ldru.base.errors import LdruError, RunError, unknown_name
+from ldru.base.json import Json, digest, from_json, to_json
+from ldru.models.registry import MODELS, model_name
+from ldru.models.spec import ModelSpec
+from ldru.paper.table import Setup
+from ldru.tasks.spec import TaskSpec
+from ldru.training.spec import TrainSpec
+
+FORMAT = 1
+"""Raised when a run folder of the version before can no longer be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One model, one task, one seed.
+
+    init_from: the digest of the run whose weights it starts from.
+    """
+
+    task: TaskSpec
+    model: ModelSpec
+    train: TrainSpec
+    seed: int
+    init_from: str | None = None
+
+    @classmethod
+    def of(cls, setup: Setup, *, seed: int) -> "RunSpec":
+        """A run of a cell of a table."""
+        return cls(task=setup.task, model=setup.model, train=setup.train, seed=check_seed(seed))
+
+    @property
+    def digest(self) -> str:
+        return digest(self.to_json())
+
+    @property
+    def name(self) -> str:
+        """A name for people and file systems, unique by the digest."""
+        task = re.sub(r"[^A-Za-z0-9]+", "_", self.task.name).strip("_")[:40] or "task"
+        return f"{task}-{model_name(self.model)}-seed{self.seed}-{self.digest[:8]}"
+
+    def to_json(self) -> dict[str, Json]:
+        """As JSON values, with the format's number."""
+        return {
+            "format": FORMAT,
+            "task": to_json(self.task),
+            "model": {"name": model_name(self.model), **to_json(self.model)},
+            "train": to_json(self.train),
+            "seed": self.seed,
+            "init_from": self.init_from,
+        }
+
+    @classmethod
+    def from_json(cls, data: Json) -> "RunSpec":
+        """From JSON values; another format's number is an error."""
+        if not isinstance(data, dict) or "format" not in data:
+            raise RunError("these are not the settings of a run: no 'format' in them")
+        if data["format"] != FORMAT:
+            raise RunError(
+                f"the run has format {data['format']}, this version reads format {FORMAT}; "
+                "open it with the version of ldru that wrote it"
+            )
+        missing = {"task", "model", "train", "seed"} - set(data)
+        if missing:
+            raise RunError(f"the settings of the run lack {', '.join(sorted(missing))}")
+        model = data["model"]
+        if not isinstance(model, dict) or not isinstance(data["seed"], int):
+            raise LdruError("the settings of the run need a model's settings and a whole seed")
+        name = model.get("name")
+        if name not in MODELS:
+            problem = unknown_name("model", str(name), MODELS)
+            raise LdruError(
+                f"{problem}; one of your own has to be registered first (ldru.register)"
+            )
+        settings = {key: value for key, value in model.items() if key != "name"}
+        init_from = data.get("init_from")
+        return cls(
+            task=from_json(TaskSpec, data["task"]),
+            model=from_json(MODELS[name], settings),
+            train=from_json(TrainSpec, data["train"]),
+            seed=data["seed"],
+            init_from=None if init_from is None else str(init_from),
+        )
+
+
+def check_seed(seed: object) -> int:
+    """A seed as a whole number, or an error."""
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise LdruError(f"a seed is a whole number, got {seed!r}")
+    number = operator.index(seed)
+    if not 0 <= number < 2**63:
+        raise LdruError(f"a seed lies between 0 and 2**63 - 1, got {number}")
+    return number

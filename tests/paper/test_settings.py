@@ -1,0 +1,58 @@
+"""The paper's settings by task, and that every model of ListOps takes steps with them."""
+
+from dataclasses import replace
+
+import pytest
+
+import ldru
+from ldru.paper.settings import LISTOPS_BY_MODEL, default_model, default_training
+
+PAPERS = {
+    "lstm": 4.3e6,
+    "transformer_nope": 1.0e6,
+    "transformer_alibi": 1.0e6,
+    "transformer_sinusoidal": 1.0e6,
+    "bbt_grc": 430e3,
+    "rir_grc": 430e3,
+}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_sizes_round_to_the_papers(name):
+    task = ldru.task("listops_1m")
+    model = default_model(task.spec, name).build(vocab_size=15, num_classes=10)
+    size = sum(parameter.numel() for parameter in model.parameters())
+    assert size == pytest.approx(PAPERS[name], rel=0.01)
+
+
+def test_the_papers_ldru_has_a_leaf_block_too():
+    spec = replace(default_model(ldru.task("listops_1m").spec, "ldru"), leaf_block=True)
+    model = spec.build(vocab_size=15, num_classes=10)
+    assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(
+        2.6e6, rel=0.015
+    )
+
+
+@pytest.mark.parametrize("name", LISTOPS_BY_MODEL)
+def test_every_model_trains_on_listops(name, small_listops):
+    task = ldru.task("listops_40")
+    model = replace(default_model(task.spec, name), dim=16)
+    settings = replace(default_training(task, model), batch_size=2, validation_words=4)
+    run = ldru.train(task, model=model, steps=2, settings=settings)[0]
+    assert run.log[-1].step == 2
+    assert run.spec.train.learning_rate == LISTOPS_BY_MODEL[name].learning_rate
+    assert run.record.data == task.words("train").checksum
+
+
+def test_what_is_not_given_is_the_papers(small_listops):
+    task = ldru.task("listops_40")
+    small = ldru.MODELS["bbt_grc"](dim=4, embedding_dim=4)
+    run = ldru.train(task, model=small, steps=1)[0]
+    train = run.spec.train
+    assert (train.learning_rate, train.weight_decay, train.batch_size) == (1e-3, 1e-2, 128)
+    given = ldru.TrainSpec(batch_size=2, validation_words=2)
+    run = ldru.train(task, model=small, steps=1, settings=given)[0]
+    assert (run.spec.train.learning_rate, run.spec.train.batch_size) == (1e-3, 2)
+    usual = ldru.TrainSpec(steps=100_000, learning_rate=1e-3)
+    assert default_training(ldru.task("parity_check"), small) == usual
+    assert default_model(ldru.task("parity_check").spec, "ldru") == ldru.LDRUSpec()

@@ -1,0 +1,151 @@
+"""What the project shows of its results is what the records say."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from tools.publish import (
+    FIGURE,
+    PUBLISHED,
+    READINGS,
+    SHIPPED_LENGTHS,
+    chosen_run,
+    figure_digest,
+    gather,
+    model_card,
+    overview,
+    with_block,
+)
+from tools.verdicts import verdicts, verdicts_markdown
+
+import ldru
+from ldru.base.json import digest
+from ldru.base.safetensors import load_tensors
+from ldru.paper.tables import TABLES
+from ldru.reproduce.render import WRITERS, cell_results
+from ldru.reproduce.table_runs import table_runs
+from ldru.runs import shipped
+from ldru.runs.folder import RECORD, SETTINGS, WEIGHTS
+from ldru.runs.packed import write_pack
+from ldru.runs.results import Results
+from ldru.runs.shipped import SHIPPED, find_run, shipped_names
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Results(ROOT / "results")
+
+
+def test_every_committed_run_keeps_its_name():
+    assert len(RESULTS.packed) >= 353
+    for name, files in RESULTS.packed.items():
+        spec = files.spec()
+        assert spec.name == name
+        # The digest that was written once is that of what is written now.
+        assert digest(json.loads(files.read(SETTINGS))) == spec.digest == files.record().digest
+        assert files.log()[-1].step == spec.train.steps
+
+
+def test_the_readme_shows_what_the_records_say():
+    readme = (ROOT / "README.md").read_text()
+    assert with_block(readme, RESULTS) == readme, "run `make results`"
+    assert "| even_pairs | 100.0" in readme
+
+
+def test_the_readmes_figure_was_drawn_from_these_records():
+    with Image.open(ROOT / FIGURE) as image:
+        drawn_from = image.info["Description"]
+    assert drawn_from == figure_digest(overview(RESULTS), RESULTS), "run `make results`"
+
+
+def test_written_tables_say_what_the_records_say():
+    written = sorted((ROOT / "results/tables").iterdir())
+    for path in written:
+        if path.name != "verdicts.md":
+            table = PUBLISHED[path.stem]
+            now = WRITERS[path.suffix[1:]](table, cell_results(table, RESULTS))
+            assert path.read_text() == now, f"{path.name} is stale: run `make results`"
+    kept = verdicts_markdown(verdicts(READINGS, RESULTS))
+    assert (ROOT / "results/tables/verdicts.md").read_text() == kept, "run `make results`"
+
+
+def test_a_changed_record_makes_both_stale_and_is_gathered(tmp_path):
+    table = TABLES["central"].restricted(tasks=["parity_check"], columns=["ldru"])
+    names = [spec.name for spec in table_runs(table)]
+    some = {name: RESULTS.packed[name] for name in names}
+    write_pack(tmp_path / "packed" / "regular.zip", some, has_weights=False)
+    bytes_before = (tmp_path / "packed" / "regular.zip").read_bytes()
+    gather(Results(tmp_path))
+    assert (tmp_path / "packed" / "regular.zip").read_bytes() == bytes_before
+
+    def shown():
+        copy = Results(tmp_path)
+        return with_block("<!-- results --><!-- /results -->", copy), figure_digest(table, copy)
+
+    before = shown()
+    folder = tmp_path / "runs" / names[0]
+    folder.mkdir(parents=True)
+    for part in (SETTINGS, RECORD):
+        (folder / part).write_bytes(some[names[0]].read(part))
+    record = json.loads((folder / RECORD).read_text())
+    for length in range(41, 90):
+        record["evaluation"][str(length)]["wrong"]["0"] = 20
+    (folder / RECORD).write_text(json.dumps(record))
+    after = shown()  # a folder comes before a packed record
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    gather(Results(tmp_path))
+    shutil.rmtree(tmp_path / "runs")
+    assert shown() == after
+
+
+@pytest.mark.parametrize("task", TABLES["central"].tasks)
+def test_shipped_models_are_the_chosen_runs(task):
+    label, run = chosen_run(task, RESULTS)
+    assert run.folder is None  # nothing better is at hand
+    packed = RESULTS.packed[run.spec.name]
+    assert run.record.final == packed.record().final
+    assert (SHIPPED / task / "README.md").read_text() == model_card(label, run, RESULTS)
+    weights, _ = load_tensors(SHIPPED / task / WEIGHTS)
+    assert all(tensor.dtype == torch.float16 for tensor in weights.values())
+    assert run.record.evaluation.lengths == list(SHIPPED_LENGTHS)
+    again = run.compute_evaluation([50]).by_part[50]
+    assert again == run.record.evaluation.by_part[50]
+
+
+def test_a_shipped_model_answers_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert set(shipped_names()) == set(ldru.TASKS)
+    model = ldru.load("parity_check")
+    words = torch.randint(2, (64, 333), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(model(words).argmax(dim=-1), (words.sum(dim=1) % 2 == 0).long())
+    run = ldru.Run.open("parity_check")
+    assert run.folder is None  # so that nothing is written beside the library
+    assert run.log == []
+    Path("parity_check").mkdir()
+    with pytest.raises(ldru.LdruError, match="not a whole run folder"):
+        ldru.load("parity_check")  # a folder of that name comes first
+
+
+def test_what_is_not_as_it_was_shipped_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "tomita_4").mkdir()
+    for part in (SETTINGS, RECORD, WEIGHTS):
+        shutil.copyfile(SHIPPED / "tomita_4" / part, tmp_path / "tomita_4" / part)
+    shutil.copyfile(SHIPPED / "SHA256SUMS", tmp_path / "SHA256SUMS")
+    monkeypatch.setattr(shipped, "SHIPPED", tmp_path)
+    assert find_run("tomita_4") == tmp_path / "tomita_4"
+    weights = bytearray((tmp_path / "tomita_4" / WEIGHTS).read_bytes())
+    weights[-1] ^= 1
+    (tmp_path / "tomita_4" / WEIGHTS).write_bytes(weights)
+    with pytest.raises(ldru.LdruError, match=r"weights.safetensors' is not the file .* shipped"):
+        find_run("tomita_4")
+    (tmp_path / "tomita_4" / WEIGHTS).unlink()
+    with pytest.raises(ldru.LdruError, match="missing; install"):
+        find_run("tomita_4")
+    (tmp_path / "SHA256SUMS").unlink()
+    with pytest.raises(ldru.LdruError, match="is not the file that was shipped"):
+        find_run("tomita_4")
+    with pytest.raises(
+        ldru.LdruError, match=r"no run folder 'tomita_9', nor .* shipped are tomita_4"
+    ):
+        find_run("tomita_9")

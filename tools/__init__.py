@@ -1,0 +1,1 @@
+"""What only this repository needs: publishing its results. Not part of the wheel."""

@@ -1,0 +1,251 @@
+"""What the project shows of its results: tables, figures, the README, and the shipped models.
+
+`make results` writes all of it from the records; a test fails when any of it is stale.
+"""
+
+import copy
+import json
+import re
+import shutil
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+from ldru.base.files import whole_folder, write_text
+from ldru.base.json import digest, to_json
+from ldru.figures.studies import panels_figure, write_study_figure
+from ldru.figures.style import save_figure
+from ldru.models.settings import LDRUSpec
+from ldru.paper import reported
+from ldru.paper.settings import study_of
+from ldru.paper.table import Table
+from ldru.paper.tables import TABLES
+from ldru.reproduce.render import as_markdown, cell_results, cell_text, write_table
+from ldru.reproduce.table_runs import cell_runs, table_runs
+from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFiles, RunFolder
+from ldru.runs.packed import write_pack
+from ldru.runs.record import evaluation_json
+from ldru.runs.results import Results
+from ldru.runs.run import Run
+from ldru.runs.shipped import CARD, SHIPPED, SUMS, checksum
+from tools.verdicts import verdicts, verdicts_markdown
+
+BEGIN, END = "<!-- results -->", "<!-- /results -->"
+FIGURE = "docs/regular.png"
+SHIPPED_LENGTHS = tuple(range(10, 501, 10))
+"""At which rounded weights are evaluated again."""
+
+
+READINGS = TABLES["leaf_block"]
+"""The LDRU as the paper's text has it, as its sizes have it, and without L2."""
+
+SHORTENED = {
+    "l2": 0.1,
+    "listops_1m": 0.1,
+    "listops_associativity": 0.05,
+    "listops_associativity_full": 0.05,
+    "text_subset": 0.1,
+}
+"""Tables that were run at a share of their steps."""
+
+PUBLISHED = {
+    table.name: table
+    for table in (
+        *TABLES.values(),
+        *(TABLES[name].scaled(share) for name, share in SHORTENED.items()),
+    )
+}
+"""What is written under results/tables, where there are runs."""
+
+
+def shown(table: Table, results: Results) -> Table:
+    """A table without the columns that have no run yet."""
+    cells = cell_results(table, results)
+    ran = {label for (_, label), cell in cells.items() if cell.seeds}
+    return replace(table, columns={k: v for k, v in table.columns.items() if k in ran})
+
+
+def overview(results: Results) -> Table:
+    """The central table with every reading of the LDRU, as far as it was run."""
+    central = TABLES["central"]
+    caption = (
+        f"{central.caption} leaf_block: with one more residual block on the leaves; "
+        "leaf_block_no_l2: with that and no L2 term."
+    )
+    columns = {**READINGS.columns, **central.columns}
+    return shown(replace(central, name="regular", caption=caption, columns=columns), results)
+
+
+def with_block(readme: str, results: Results) -> str:
+    """The README with its table as the records have it."""
+    table = overview(results)
+    text = as_markdown(table, cell_results(table, results))
+    missing = [label for label in TABLES["central"].columns if label not in table.columns]
+    holes = f"Not run yet: {', '.join(missing)}.\n" if missing else ""
+    block = f"{BEGIN}\n{text}\n{holes}{END}"
+    return re.sub(f"{BEGIN}.*{END}", lambda _: block, readme, flags=re.DOTALL)
+
+
+def figure_digest(table: Table, results: Results) -> str:
+    """Names what a figure of accuracies was drawn from."""
+    found = {
+        spec.name: results.recorded_evaluation(spec, table.lengths) for spec in table_runs(table)
+    }
+    return digest({name: evaluation_json(e) for name, e in found.items() if e})
+
+
+def gather(results: Results) -> None:
+    """Pack the records of all evaluated runs, a file for each study."""
+    runs: dict[str, dict[str, RunFiles]] = {}
+    folders = {path.name: RunFolder(path) for path in sorted(results.runs.glob("[!.]*"))}
+    for name, files in {**results.packed, **folders}.items():
+        if files.record().evaluation is not None:
+            runs.setdefault(study_of(files.spec().task) or "other", {})[name] = files
+    for study, some in runs.items():
+        write_pack(results.packs / f"{study}.zip", some, has_weights=False)
+
+
+def chosen_run(task: str, results: Results) -> tuple[str, Run]:
+    """The LDRU of a task to ship, and its column.
+
+    Of those with weights, the shipped one among them, the best in its last validation; of equals
+    one whose exact machine is correct, then one whose network was caught at no error.
+    """
+    judged = verdicts(READINGS.restricted(tasks=[task]), results)
+    candidates: list[tuple[str, Run]] = []
+    now = Run.open(SHIPPED / task) if (SHIPPED / task).exists() else None
+    for label in READINGS.columns:
+        for spec in cell_runs(READINGS, task, label).values():
+            if now is not None and spec == now.spec:
+                candidates.append((label, now))
+            elif results.has_weights(spec):
+                candidates.append((label, Run.open(results.runs / spec.name)))
+
+    def merit(pair: tuple[str, Run]) -> tuple[float, bool, bool]:
+        label, run = pair
+        verdict = judged.get((task, label), {}).get(run.spec.seed)
+        if verdict is None:
+            return run.record.final.accuracy, False, False
+        return run.record.final.accuracy, verdict.is_correct, not verdict.is_caught
+
+    return max(candidates, key=merit)
+
+
+def model_card(label: str, run: Run, results: Results) -> str:
+    """A model card: what a shipped model is and how it scores; label: of its column."""
+    task, spec = run.language, run.spec
+    assert isinstance(spec.model, LDRUSpec)
+    files = results.files(spec.name)
+    assert files is not None
+    record = files.record()
+    block = " with a residual block on its leaves" if spec.model.leaf_block else ""
+    settings = json.dumps({"model": to_json(spec.model), "train": to_json(spec.train)}, indent=2)
+    assert run.record.evaluation is not None
+    again = 100 * run.record.evaluation.mean_accuracy(run.record.evaluation.within(41, 500))
+    paragraphs = (
+        f"An MLP-LDRU{block}, trained on words of `{task.name}` ({task.num_classes} classes, "
+        f"alphabet `{''.join(task.machine.alphabet)}`) up to length {spec.train.max_length}.",
+        f"The weights are those of the last step, {record.final.step:,}, rounded to half "
+        "precision. The table is of the weights before rounding; evaluated again as shipped, at "
+        f"every tenth length from 50 to 500, they give {again:.2f}.",
+        f"Seed {spec.seed}: of the LDRUs for this task whose weights were at hand, one with the "
+        f"best last validation ({100 * record.final.accuracy:.1f} % at length "
+        f"{spec.train.validation_length}); of equals one whose exact machine is correct. Trained "
+        f"on one {record.device} with PyTorch {record.versions['torch']}, as run `{spec.name}`. "
+        f"The SHA-256 sums of the files are in `../{SUMS}`. Licence: that of ldru.",
+    )
+    about, rounding, origin = (textwrap.fill(text, 100) for text in paragraphs)
+    return f"""# {task.name}
+
+{about}
+
+```python
+import ldru
+
+scores = ldru.load("{task.name}")(tokens)  # [batch, length] -> [batch, classes]
+```
+
+Mean accuracy over lengths, 512 test words each, in percent:
+
+| lengths | this run | mean of {len(READINGS.seeds)} seeds (the paper's) |
+| --- | ---: | ---: |
+{_card_rows(task.name, label, spec.seed, results)}
+
+{rounding}
+
+{origin}
+
+```json
+{settings}
+```
+"""
+
+
+def _card_rows(task: str, label: str, seed: int, results: Results) -> str:
+    rows = []
+    for name in ("central", "central_id"):
+        table = replace(
+            READINGS,
+            lengths=TABLES[name].lengths,
+            reported=reported.ldru_cells(TABLES[name].reported, label),
+        )
+        cell = cell_results(table.restricted(tasks=[task], columns=[label]), results)[task, label]
+        lengths = f"{table.lengths[0]} to {table.lengths[-1]}"
+        rows.append(f"| {lengths} | {cell.seeds[seed]:.2f} | {cell_text(cell)} |")
+    return "\n".join(rows)
+
+
+def rounded(run: Run) -> Run:
+    """A run to be shipped: weights in half precision, which is half the size, evaluated anew."""
+    model = copy.deepcopy(run.model).half().float()
+    changed = replace(run, model=model.eval(), folder=None)
+    evaluation = changed.compute_evaluation(SHIPPED_LENGTHS)
+    return replace(changed, record=replace(run.record, evaluation=evaluation))
+
+
+def write_shipped(run: Run, folder: Path) -> None:
+    """Write a rounded run without its log."""
+    RunFolder(folder).write(run.spec, run.record, [], run.model.half().state_dict())
+    (folder / LOG).unlink()
+
+
+def ship(results: Results, folder: Path) -> None:
+    """Write the shipped models anew: one run folder per task, with its card, and checksums."""
+    chosen = {task: chosen_run(task, results) for task in sorted(TABLES["central"].tasks)}
+    new = folder.with_name(f"{folder.name}.new")
+    with whole_folder(new) as parts:
+        lines = []
+        for task, (label, run) in chosen.items():
+            if run.folder is None:  # shipped already
+                shutil.copytree(SHIPPED / task, parts / task)
+            else:
+                run = rounded(run)
+                write_shipped(run, parts / task)
+            (parts / task / CARD).write_text(model_card(label, run, results))
+            for name in (SETTINGS, RECORD, WEIGHTS):
+                lines.append(f"{checksum(parts / task / name)}  {task}/{name}\n")
+        (parts / SUMS).write_text("".join(lines))
+    if folder.exists():
+        shutil.rmtree(folder)
+    new.rename(folder)
+
+
+def publish(root: Path) -> None:
+    """Write all that a source tree shows of its results."""
+    gather(Results(root / "results"))
+    results = Results(root / "results")
+    ship(results, root / "src" / "ldru" / "shipped")
+    readme = root / "README.md"
+    write_text(readme, with_block(readme.read_text(), results))
+    table = overview(results)
+    save_figure(panels_figure(table, results), root / FIGURE, note=figure_digest(table, results))
+    for table in PUBLISHED.values():
+        if shown(table, results).columns:
+            write_table(table, results)
+            write_study_figure(table, results)
+    judged = verdicts(READINGS, results)
+    write_text(results.folder / "tables" / "verdicts.md", verdicts_markdown(judged))
+
+
+if __name__ == "__main__":
+    publish(Path.cwd())
