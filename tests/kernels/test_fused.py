@@ -5,12 +5,13 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import stack_module_state, vmap
 
 import ldru
 from ldru.base.randomness import fold, seed_key
 from ldru.layers.dropout import Dropout
 from ldru.operators import MLPOperator
+from ldru.training.fleet import WITH_ASSOCIATIVITY, call_method
 
 pytest.importorskip("triton")
 from ldru.kernels import elements
@@ -271,24 +272,20 @@ def test_a_fleet_is_one_call_and_agrees_with_each_member(with_loss):
     }
     skeleton, lengths = models[0], torch.tensor([[5, 1, 2], [3, 5, 4]], device=DEVICE)
 
-    def answer(model, *inputs):
-        if not with_loss:
-            return model(*inputs)
-        root, lost = model.forward_with_associativity(*inputs)
-        return root + 10 * lost[:, None]
+    method = WITH_ASSOCIATIVITY if with_loss else "forward"
+
+    def weighed(found):
+        return found[0] + 10 * found[1][:, None] if with_loss else found
 
     def call(parameters, buffers, x, lengths):
-        def model(*inputs, **options):
-            return functional_call(skeleton, (parameters, buffers), inputs, options)
-
-        return answer(model, x, lengths)
+        return weighed(call_method(skeleton, method, {**parameters, **buffers}, x, lengths))
 
     # With the loss, products are the library's, which adds in another order for two.
     values, gradients = (1e-5, 1e-4) if with_loss else (1e-6, 1e-5)
     together = vmap(call)(parameters, buffers, x, lengths)
     (together * torch.arange(1.0, 3.0, device=DEVICE)[:, None, None]).sum().backward()
     for index, model in enumerate(models):
-        alone = answer(model, x[index], lengths[index])
+        alone = weighed(getattr(model, method)(x[index], lengths[index]))
         torch.testing.assert_close(together[index], alone, rtol=0, atol=values)
         (alone * (index + 1)).sum().backward()
         for name, parameter in model.named_parameters():

@@ -206,11 +206,9 @@ class Fleet:
         """Call a method of every member's model; results have an axis for the members."""
         self.skeleton.train(is_training)
         buffers = self._random_buffers(tokens.shape[1]) if is_training else {}
-        model = _Method(self.skeleton, method)
 
         def call(parameters: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None) -> Any:
-            state = {f"module.{name}": value for name, value in {**parameters, **buffers}.items()}
-            return functional_call(model, state, (tokens, lengths))
+            return call_method(self.skeleton, method, {**parameters, **buffers}, tokens, lengths)
 
         if len(self.members) == 1:  # nothing to map over; a plain call is faster
             views = {name: view[0] for name, view in self.parameters.views.items()}
@@ -285,6 +283,14 @@ def _check_associativity(model: nn.Module) -> None:
             f"{type(model).__name__} reduces by no operator that could be associative: train it "
             "with associativity=0"
         )
+
+
+def call_method(
+    module: nn.Module, method: str, state: Mapping[str, Tensor], *arguments: Tensor | None
+) -> Any:
+    """Call a method of a module with these parameters and buffers in place of its own."""
+    prefixed = {f"module.{name}": value for name, value in state.items()}
+    return functional_call(_Method(module, method), prefixed, arguments)
 
 
 class _Method(nn.Module):
