@@ -12,7 +12,7 @@ import ldru
 from ldru.base.errors import LdruError
 from ldru.paper.settings import default_model, default_training
 from ldru.tasks.text import TEXT_SETS, prepare
-from tests.cli.test_cli import call
+from tests.cli.calling import call
 
 transformers = pytest.importorskip("transformers")
 

@@ -16,7 +16,7 @@ from ldru.runs.evaluate import are_alike, evaluate_runs
 from ldru.runs.predict import predict_stream
 from ldru.runs.train import run_spec
 from ldru.tasks.text import TEXT_SETS, prepare
-from tests.cli.test_cli import call
+from tests.cli.calling import call
 
 PAPERS = {
     "ldru": (10e6, 0.02),

@@ -8,7 +8,8 @@ from ldru.reproduce.board import Board
 from ldru.reproduce.engines import make_engine
 from ldru.reproduce.plan import make_plan
 from ldru.runs.results import Results
-from tests.reproduce.test_reproduction import few_words, small_table  # noqa: F401
+from tests.reproduce.conftest import few_words  # noqa: F401
+from tests.reproduce.tables import small_table
 
 
 def test_every_run_is_judged_once_and_what_differs_by_seed_is_listed(tmp_path):
