@@ -22,7 +22,7 @@ from ldru.paper.table import Table
 from ldru.paper.tables import TABLES
 from ldru.reproduce.render import as_markdown, cell_results, cell_text, write_table
 from ldru.reproduce.table_runs import cell_runs, table_runs
-from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFiles, RunFolder
+from ldru.runs.folder import RECORD, SETTINGS, WEIGHTS, RunFiles, RunFolder
 from ldru.runs.packed import write_pack
 from ldru.runs.record import evaluation_json
 from ldru.runs.results import Results
@@ -206,7 +206,6 @@ def rounded(run: Run) -> Run:
 def write_shipped(run: Run, folder: Path) -> None:
     """Write a rounded run without its log."""
     RunFolder(folder).write(run.spec, run.record, [], run.model.half().state_dict())
-    (folder / LOG).unlink()
 
 
 def ship(results: Results, folder: Path) -> None:

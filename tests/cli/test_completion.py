@@ -25,6 +25,12 @@ def test_commands_options_tasks_and_models_are_known():
     assert "--steps-scale" in complete(["reproduce", "run", "--s"])
     assert complete(["analyse", "run", "--what", ""]) == ["associativity", "embeddings"]
     assert complete(["bench", "fl"]) == ["fleet"]
+    assert complete(["train", "--operator", "g"]) == ["grc", "gated_sum"]
+    assert complete(["train", "--model", "nope", "--dim", "4", "par"]) == ["parity_check"]
+    assert complete(["train", "--seeds", "0", "1", ""]) == []  # more seeds, or an option
+    assert complete(["train", "--resume", "par"]) == ["parity_check"]
+    assert complete(["completion", "b"]) == ["bash"]
+    assert complete(["prepare", "qqp_"]) == ["qqp_subset"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.cli.calling import TINY, call
         (["train", "parity_check", "--words", "0"], "--words must be at least 1"),
         (["train", "parity_check", "--seeds", "99999999999999999999"], "between 0 and"),
         (["train", "parity_check", "--device", "gpu"], "no device 'gpu'"),
-        (["eval", "run", "--plot", "x.foo"], "png, svg, pdf"),
+        (["eval", "parity_check", "--plot", "x.foo"], "png, svg, pdf"),
         (["train", "parity_check", "--dropout", "1.5"], "[0, 1)"),
         (["train", "parity_check", "--track", "tensorbord"], "did you mean 'tensorboard'?"),
         (["train", "--machine", "none.json"], "cannot read the machine"),
@@ -77,3 +77,9 @@ def test_runs_as_a_module_and_knows_its_version():
         [sys.executable, "-m", "ldru", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("ldru ")
+
+
+def test_a_reader_who_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m ldru --help | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("usage: ldru COMMAND [OPTIONS]\n", "")

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from scipy import stats
@@ -118,3 +119,15 @@ def test_other_bad_input_is_one_clear_error():
         evaluate(machine_scorer(task), task, [])
     with pytest.raises(ldru.LdruError, match="at least one word"):
         evaluate(machine_scorer(task), task, [3], words=0)
+
+
+def test_lengths_may_be_any_whole_numbers():
+    def guess(tokens):
+        return torch.zeros(len(tokens), 2)
+
+    task = ldru.task("parity_check")
+    found = evaluate(guess, task, np.arange(3, 8, 2), words=4)
+    assert list(found.by_part) == [3, 5, 7]
+    for wrong in ([2.5], [True], ["3"], 5, "3"):
+        with pytest.raises(ldru.LdruError, match="lengths"):
+            evaluate(guess, task, wrong)

@@ -42,5 +42,5 @@ def test_packed_runs_are_merged_and_nothing_is_overwritten(tmp_path):
         assert unpack(file, other) == ([], names)
         assert weights.exists() is is_same
     (tmp_path / "bad.zip").write_bytes(b"no zip")
-    with pytest.raises(ldru.LdruError, match="no file of packed runs"):
+    with pytest.raises(ldru.LdruError, match="no whole file of packed runs"):
         unpack(tmp_path / "bad.zip", there)

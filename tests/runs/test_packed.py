@@ -6,6 +6,7 @@ import pytest
 
 import ldru
 from ldru.runs.folder import LOG, RECORD, SETTINGS, RunFolder
+from ldru.runs.pack import unpack
 from ldru.runs.packed import read_pack, write_pack
 from ldru.runs.results import Results, State
 
@@ -63,5 +64,28 @@ def test_what_is_no_part_of_a_run_is_refused(entry, tmp_path):
     with pytest.raises(ldru.LdruError, match="no part of a run"):
         read_pack(tmp_path / "odd.zip")
     (tmp_path / "torn.zip").write_bytes((tmp_path / "odd.zip").read_bytes()[:-9])
-    with pytest.raises(ldru.LdruError, match="no file of packed runs"):
+    with pytest.raises(ldru.LdruError, match="no whole file of packed runs"):
         read_pack(tmp_path / "torn.zip")
+
+
+def test_a_damaged_pack_is_one_clear_error(folders, tmp_path):
+    path = tmp_path / "some.zip"
+    write_pack(path, folders, has_weights=True)
+    content = bytearray(path.read_bytes())
+    content[200:400] = bytes(200)
+    path.write_bytes(content)
+    for read in (read_pack, lambda path: unpack(path, Results(tmp_path / "there"))):
+        with pytest.raises(ldru.LdruError, match="no whole file of packed runs"):
+            read(path)
+
+
+def test_weights_come_to_a_record_though_one_of_them_has_no_log(folders, tmp_path):
+    whole, results = tmp_path / "whole.zip", Results(tmp_path / "there")
+    write_pack(whole, folders, has_weights=True)
+    records = tmp_path / "records.zip"
+    write_pack(records, folders, has_weights=False)
+    unpack(records, results)
+    for name in folders:
+        (results.runs / name / LOG).unlink()
+    assert unpack(whole, results) == ([], sorted(folders))
+    assert all((results.runs / name / "weights.safetensors").exists() for name in folders)

@@ -62,7 +62,7 @@ def test_settings_are_the_papers(name):
 
 def test_fleets_hold_one_data_set_of_texts():
     specs = [
-        run_spec(ldru.task(name), default_model(ldru.task(name).spec, "ldru"), None, seed)
+        run_spec(ldru.task(name), default_model(ldru.task(name).spec, "ldru"), None, seed=seed)
         for name, seed in (("qnli", 0), ("qnli", 1), ("mnli", 0))
     ]
     assert are_alike(specs[0], specs[1])

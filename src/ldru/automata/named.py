@@ -23,6 +23,9 @@ PAPERS = (
 )
 """The 21 languages of the paper, in the order of its tables."""
 
+SIZE = "(0|[1-9][0-9]*)"
+"""Written in one way only, so that a language has one name."""
+
 NAMES = (*PAPERS, "dyck_N", "prefix_P_Q")
 """What an error lists as known."""
 
@@ -31,8 +34,8 @@ def named_machine(name: str) -> MooreMachine | None:
     """The machine of a language by its name; None for names that no family has."""
     if name in SINGLE:
         return SINGLE[name]()
-    if found := re.fullmatch(r"dyck_(\d+)", name):
+    if found := re.fullmatch(rf"dyck_{SIZE}", name):
         return families.dyck(int(found[1]))
-    if found := re.fullmatch(r"prefix_(\d+)_(\d+)", name):
+    if found := re.fullmatch(rf"prefix_{SIZE}_{SIZE}", name):
         return families.prefix(int(found[1]), int(found[2]))
     return None

@@ -12,7 +12,7 @@ from ldru.base.json import Json
 from ldru.base.precision import products_in
 from ldru.bench.timing import seconds_per_call, time_steps
 from ldru.models.settings import LDRUSpec
-from ldru.paper.settings import default_model, default_training
+from ldru.paper.settings import completed, default_model
 from ldru.tasks.data_task import DataTask
 from ldru.tasks.find import task
 from ldru.tasks.task import Task
@@ -82,7 +82,7 @@ def bench_data(
     assert isinstance(spec, LDRUSpec)
     rows: list[dict[str, Json]] = []
     for case in cases or STUDIES[study].cases:
-        settings = replace(default_training(data, spec), steps=10_000, batch_size=case.batch_size)
+        settings = replace(completed(data, spec, None)[1], steps=10_000, batch_size=case.batch_size)
         if case.associativity is not None:
             settings = replace(settings, associativity=case.associativity)
         words = random_words(data, count=4 * case.batch_size, length=case.length)

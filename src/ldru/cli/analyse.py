@@ -48,13 +48,13 @@ class Analyse:
     json: bool = False
 
     def __call__(self) -> None:
+        if not self.runs:
+            raise LdruError("give at least one run folder")
         from ldru.figures.style import check_figure_path
         from ldru.runs.spec import check_seed
 
         for path in self.plot:
             check_figure_path(path)
-        if not self.runs:
-            raise LdruError("give at least one run folder")
         check_seed(self.seed)
         runs = [open_run(path, device=self.device) for path in self.runs]
         if self.what == "associativity":

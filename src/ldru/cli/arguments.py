@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-from ldru.base.errors import LdruError
+from ldru.automata.named import NAMES, named_machine
+from ldru.base.errors import LdruError, unknown_name
 from ldru.cli.printing import say
 from ldru.evaluation.lengths import WORDS, parse_lengths
+from ldru.paper.settings import SUBSET, TEXT_TASKS, study_of
+from ldru.runs.shipped import find_run
+from ldru.tasks.spec import TaskSpec
 
 if TYPE_CHECKING:
     from ldru.runs.run import Run
@@ -37,6 +41,11 @@ class Language:
 
     def find(self) -> "RegularTask":
         """The task, which must be a regular language."""
+        given = [self.task, self.regex, self.machine]
+        if sum(part is not None for part in given) != 1:
+            raise LdruError("give one language: a task's name, --regex or --machine")
+        if self.task is not None:
+            check_task_name(self.task)
         from ldru.tasks.find import task
         from ldru.tasks.regular_task import RegularTask
 
@@ -46,8 +55,17 @@ class Language:
         return found
 
 
+def check_task_name(name: str) -> None:
+    """Raise at once, without PyTorch, on a name that no task has."""
+    spec = TaskSpec(name=name)
+    if study_of(spec) is None and named_machine(name) is None:
+        texts = [*TEXT_TASKS, f"NAME{SUBSET}"]
+        raise unknown_name("task", name, [*NAMES, "listops_N", *texts])
+
+
 def open_run(path: Path, *, device: str | None) -> "Run":
     """A run with its model on a device."""
+    find_run(path)  # says so at once where there is none
     from ldru.runs.run import Run
     from ldru.training.device import find_device
 

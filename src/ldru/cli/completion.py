@@ -11,6 +11,10 @@ from typing import Literal, get_args, get_origin
 
 from tyro.conf import Positional
 
+from ldru.automata.named import PAPERS
+from ldru.base.errors import LdruError
+from ldru.paper.settings import SIZES, SUBSET, SUBSETS, TEXT_TASKS
+
 SCRIPTS = {
     "bash": """\
 _ldru() {
@@ -31,6 +35,12 @@ compdef _ldru ldru
 complete -c ldru -a '(ldru --complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 """,
 }
+
+
+ABOUT_LANGUAGES = (
+    *("monoid", "coverage", "heatmaps"),
+    *("eval", "predict", "extract", "analyse", "export"),  # by the names of the shipped models
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +78,10 @@ def _candidates(before: list[str], begun: str) -> Iterator[str]:
     name = before[0]
     if name not in COMMANDS:
         return
-    found = importlib.import_module(f"ldru.cli.{name}").command(before[1:])
+    try:
+        found = importlib.import_module(f"ldru.cli.{name}").command(before[1:])
+    except LdruError:  # an option is not typed to its end yet
+        found = importlib.import_module(f"ldru.cli.{name}").command([])
     if isinstance(found, dict):
         if len(before) == 1:
             yield from (*found, "--help")
@@ -77,12 +90,22 @@ def _candidates(before: list[str], begun: str) -> Iterator[str]:
         if found is None:
             return
     options = dict(_options(found))
-    if before[-1] in options and options[before[-1]] is not bool:
-        yield from _values(before[-1], options[before[-1]])
-    elif begun.startswith("-"):
+    if begun.startswith("-"):
         yield from (*options, "--help")
+    elif (option := _open_option(before, options)) is not None:
+        yield from _values(option, options[option])
     else:
         yield from _positionals(name)
+
+
+def _open_option(before: list[str], options: dict[str, object]) -> str | None:
+    """The option whose value comes next: the last word, or one that takes many values."""
+    for distance, word in enumerate(reversed(before)):
+        if word.startswith("-"):
+            kind = options.get(word)
+            takes_more = kind is not bool and (distance == 0 or get_origin(kind) is tuple)
+            return word if kind is not None and takes_more else None
+    return None
 
 
 def _options(kind: type) -> Iterator[tuple[str, object]]:
@@ -95,27 +118,35 @@ def _options(kind: type) -> Iterator[tuple[str, object]]:
             yield f"--{option.name.replace('_', '-')}", option.type
 
 
+VALUES = {
+    "--engine": ("local", "ray", "submitit"),
+    "--operator": ("mlp", "grc", "gated_sum", "linear", "element_sum"),
+    "--activation": ("relu", "silu"),
+    "--backend": ("auto", "fused", "batched", "reference"),
+    "--device": ("cpu", "cuda"),
+    "--track": ("tensorboard", "wandb"),
+    "--model": tuple(SIZES),
+    "--tasks": PAPERS,
+}
+
+
 def _values(option: str, kind: object) -> Iterator[str]:
     """Values of an option."""
-    from ldru.paper.settings import SIZES
-
-    if option in ("--model", "--models"):
-        yield from SIZES
-    elif get_origin(kind) is Literal:
-        yield from get_args(kind)
+    yield from VALUES.get(option, get_args(kind) if get_origin(kind) is Literal else ())
 
 
 def _positionals(command: str) -> Iterator[str]:
     """Positional words of a command."""
-    from ldru.automata.named import PAPERS
     from ldru.cli.bench import NAMES
-    from ldru.paper.settings import TEXT_TASKS
 
+    texts = (*TEXT_TASKS, *(f"{name}{SUBSET}" for name in SUBSETS))
     if command == "train":
-        yield from (*PAPERS, "listops_100k", "listops_500k", "listops_1m", *TEXT_TASKS)
-    elif command in ("monoid", "coverage", "heatmaps", "eval", "predict", "extract", "analyse"):
-        yield from PAPERS  # languages, and the names of the shipped models
+        yield from (*PAPERS, "listops_100k", "listops_500k", "listops_1m", *texts)
+    elif command in ABOUT_LANGUAGES:
+        yield from PAPERS
     elif command == "prepare":
-        yield from TEXT_TASKS
+        yield from texts
     elif command == "bench":
         yield from NAMES
+    elif command == "completion":
+        yield from SCRIPTS

@@ -35,14 +35,15 @@ class Coverage:
         from ldru.analysis.coverage import coverage, coverage_rows, wanted_rows
         from ldru.figures.analysis import coverage_figure
         from ldru.figures.style import check_figure_path, save_figures
-        from ldru.paper.settings import default_training
+        from ldru.models.settings import LDRUSpec
+        from ldru.paper.settings import completed
         from ldru.reproduce.known_accuracy import known_accuracy
         from ldru.runs.results import Results
 
         task = self.language.find()
         for path in self.plot:
             check_figure_path(path)
-        training = default_training(task, "ldru")
+        _, training = completed(task, LDRUSpec(), None)
         assert training.steps is not None
         found = coverage(
             task,

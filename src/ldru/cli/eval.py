@@ -13,6 +13,7 @@ from ldru.base.errors import LdruError
 from ldru.base.json import Json
 from ldru.cli.arguments import check_not_drawn, drawn_words, open_run
 from ldru.cli.printing import print_rows
+from ldru.runs.shipped import find_run
 
 if TYPE_CHECKING:
     from ldru.evaluation.accuracy import Evaluation
@@ -49,6 +50,7 @@ class Eval:
     json: bool = False
 
     def __call__(self) -> None:
+        find_run(self.run)  # says so at once where there is none
         from ldru.figures.style import check_figure_path
         from ldru.runs.evaluate import evaluate_and_keep
         from ldru.runs.spec import check_seed

@@ -32,12 +32,12 @@ class Heatmaps:
     json: bool = False
 
     def __call__(self) -> None:
+        if not self.ranges:
+            raise LdruError("give --ranges of lengths, e.g. 10:40:2 480:500:2")
         from ldru.analysis.heatmaps import heatmaps
         from ldru.figures.analysis import heatmaps_figure
         from ldru.figures.style import check_figure_path, save_figures
 
-        if not self.ranges:
-            raise LdruError("give --ranges of lengths, e.g. 10:40:2 480:500:2")
         task = self.language.find()
         for path in self.plot:
             check_figure_path(path)

@@ -37,12 +37,6 @@ WAYS_ON = {
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given in (["--version"], ["-V"]):
-        print(f"ldru {__version__}")
-        sys.exit(0)
-    if given in (["--help"], ["-h"]):
-        print(_help())
-        sys.exit(0)
     try:
         _parse(given)()
         sys.stdout.flush()
@@ -62,6 +56,10 @@ def _parse(arguments: list[str]) -> Callable[[], None]:
     if not arguments:
         raise LdruError(f"name a command\n\n{_help()}")
     name, rest = arguments[0], arguments[1:]
+    if name in ("--version", "-V"):
+        return lambda: print(f"ldru {__version__}")
+    if name in ("--help", "-h"):
+        return lambda: print(_help())
     if name == "--complete":  # asked by the script of `ldru completion`
         from ldru.cli.completion import complete
 

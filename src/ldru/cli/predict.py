@@ -12,6 +12,7 @@ from tyro.conf import Positional
 from ldru.base.errors import LdruError
 from ldru.cli.arguments import lines, open_run
 from ldru.cli.printing import say
+from ldru.runs.shipped import find_run
 
 if TYPE_CHECKING:
     from ldru.runs.run import Run
@@ -39,10 +40,11 @@ class Predict:
     json: bool = False
 
     def __call__(self) -> None:
-        from ldru.runs.predict import PART_WORDS, predict_stream
-
         if self.words and self.file is not None:
             raise LdruError("give words or a --file of them, not both")
+        find_run(self.run)  # says so at once where there is none
+        from ldru.runs.predict import PART_WORDS, predict_stream
+
         run = open_run(self.run, device=self.device)
         if self.vocabulary is not None:
             _keep_vocabulary(run, self.vocabulary)

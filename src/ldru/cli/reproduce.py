@@ -16,7 +16,7 @@ from ldru.reproduce import FLEET_SIZE
 
 if TYPE_CHECKING:
     from ldru.paper.table import Table
-    from ldru.reproduce.plan import Plan as FleetPlan
+    from ldru.reproduce.plan import Plan
     from ldru.runs.results import Results
 
 
@@ -67,7 +67,7 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class PlanTables:
     """Say what there is of some tables, and which fleets would make the rest.
 
     Args:
@@ -82,7 +82,7 @@ class Plan:
     json: bool = False
 
     def __call__(self) -> None:
-        if not self.choice.names:
+        if self.choice == Choice(out=self.choice.out):
             _list_tables(as_json=self.json)
             return
         tables, results = self.choice.tables(), self.choice.results()
@@ -96,7 +96,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunTables:
     """Train and evaluate what is missing of some tables, then render them.
 
     Stop it at any time; the same command goes on.
@@ -139,7 +139,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Render:
+class RenderTables:
     """Write tables and figures from the records that are there; run nothing.
 
     Args:
@@ -154,7 +154,7 @@ class Render:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pack:
+class PackRuns:
     """Gather the finished runs of some tables into one file.
 
     Args:
@@ -177,11 +177,11 @@ class Pack:
         packed = pack(self.choice.results(), specs, self.file, has_weights=not self.records_only)
         if self.json:
             print(json.dumps({"packed": packed}))
-        say(f"{len(packed)} runs are in {self.file}")
+        say(f"{_counted(len(packed))} in {self.file}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unpack:
+class UnpackRuns:
     """Merge the runs of a packed file into a results folder.
 
     Args:
@@ -201,11 +201,17 @@ class Unpack:
         new, known = unpack(self.file, Results(self.out))
         if self.json:
             print(json.dumps({"new": new, "known": known}))
-        say(f"{len(new)} runs are new, {len(known)} were there already and stay as they are")
+        say(f"{_counted(len(new))} new; already there, and left as they are: {len(known)}")
 
 
 def command(arguments: list[str]) -> Mapping[str, type]:
-    return {"plan": Plan, "run": Run, "render": Render, "pack": Pack, "unpack": Unpack}
+    return {
+        "plan": PlanTables,
+        "run": RunTables,
+        "render": RenderTables,
+        "pack": PackRuns,
+        "unpack": UnpackRuns,
+    }
 
 
 def _list_tables(*, as_json: bool) -> None:
@@ -221,7 +227,7 @@ def _list_tables(*, as_json: bool) -> None:
 
 def _plan(
     tables: "list[Table]", results: "Results", *, fleet_size: int, device: str | None
-) -> "FleetPlan":
+) -> "Plan":
     """Plan the work and describe it on standard error."""
     from ldru.reproduce.plan import make_plan
     from ldru.runs.results import State
@@ -232,8 +238,8 @@ def _plan(
             say(f"left alone: {found.reason}")
     counts = ", ".join(f"{plan.count(state)} {state}" for state in State)
     say(
-        f"{len(plan.found)} runs: {counts}; {plan.model_steps:,} model-steps to train, roughly "
-        f"{plan.seconds(device) / 3600:.1f} h here, in {len(plan.jobs)} fleets:"
+        f"runs: {counts}; {plan.model_steps:,} model-steps to train, roughly "
+        f"{plan.seconds(device) / 3600:.1f} h here; fleets: {len(plan.jobs)}"
     )
     for number, job in enumerate(plan.jobs, start=1):
         say(f"  {number}. {job.title}")
@@ -263,6 +269,10 @@ def _print_table(table: "Table", results: "Results", *, as_json: bool) -> None:
         for (task, label), cell in cells.items()
     ]
     print(json.dumps({"table": table.name, "cells": rows}))
+
+
+def _counted(runs: int) -> str:
+    return "1 run is" if runs == 1 else f"{runs} runs are"
 
 
 def _option(text: str) -> tuple[str, str | int]:

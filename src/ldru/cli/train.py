@@ -11,7 +11,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
-from ldru.cli.arguments import check_not_drawn, drawn_words
+from ldru.cli.arguments import check_not_drawn, check_task_name, drawn_words
 from ldru.cli.eval import draw, show_evaluation
 from ldru.models.registry import model_name, model_spec
 from ldru.models.spec import ModelSpec
@@ -71,11 +71,16 @@ class Train:
     settings: ClassVar[ModelSpec]  # a field of the class that `command` makes
 
     def __call__(self) -> None:
+        drawn = drawn_words(self.lengths, self.words, usual="1:500")
+        if not (self.tasks or self.regex is not None or self.machine is not None):
+            raise LdruError("name a task (see `ldru tasks`), or give --regex or --machine")
+        for name in self.tasks:
+            check_task_name(name)
+        self.train.check()
         from ldru.runs.evaluate import evaluate_and_keep
         from ldru.tasks.text.store import prepare
         from ldru.training.distributed import this_process
 
-        drawn = drawn_words(self.lengths, self.words, usual="1:500")
         tasks = self._tasks()
         self._check_texts(tasks)
         if self.data is not None:
@@ -98,11 +103,13 @@ class Train:
         """The tasks that are named, which one command can train."""
         from ldru.tasks.find import task as find_task
 
+        if self.regex is not None and self.machine is not None:
+            raise LdruError("give --regex or --machine, not both")
+        if self.alphabet is not None and self.regex is None:
+            raise LdruError("--alphabet goes with --regex")
         tasks = [find_task(name) for name in self.tasks]
-        if self.regex is not None or self.machine is not None or self.alphabet is not None:
+        if self.regex is not None or self.machine is not None:
             tasks.append(find_task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
-        if not tasks:
-            raise LdruError("name a task (see `ldru tasks`), or give --regex or --machine")
         data = [task for task in tasks if not task.is_drawn]
         if not data:
             return tasks

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ldru.base.errors import LdruError
 from ldru.base.precision import Precision
-from ldru.evaluation.answers import Score, ask
+from ldru.evaluation.answers import Score, answers_and_labels
 from ldru.evaluation.lengths import WORDS
 from ldru.evaluation.statistics import wilson_interval
 from ldru.tasks.task import Part, Task
@@ -136,11 +136,9 @@ def evaluate(
         raise LdruError(f"at least one word per length is needed, got {words}")
     by_part: dict[Part, PartResult] = {}
     for part in task.check_parts(parts):
-        answers, labels = [], []
-        for batch in task.test_words(part, words=words, seed=seed, device=device):
-            answers.append(ask(score, batch, precision=precision).argmax(dim=-1))
-            labels.append(batch.labels)
-        by_part[part] = count_answers(torch.cat(answers), torch.cat(labels), task.num_classes)
+        batches = task.test_words(part, words=words, seed=seed, device=device)
+        answers, labels = answers_and_labels(score, batches, precision=precision)
+        by_part[part] = count_answers(answers, labels, task.num_classes)
         if on_part is not None:
             on_part(part)
     return Evaluation(by_part=by_part)

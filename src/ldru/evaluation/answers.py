@@ -1,6 +1,6 @@
 """The one loop that asks a model for scores: in bounded memory, in a given precision."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
 import torch
@@ -15,6 +15,17 @@ words are padded. Leading axes are the members of a fleet."""
 
 TOKENS_AT_ONCE = {"cpu": 2**16, "cuda": 2**22}
 """How many tokens are scored at once, which bounds the memory; all members count."""
+
+
+def answers_and_labels(
+    score: Score, batches: Iterable[PaddedBatch], *, precision: Precision | None = None
+) -> tuple[Tensor, Tensor]:
+    """Answers to all words of some batches, beside their labels: [..., words] each."""
+    answers, labels = [], []
+    for batch in batches:
+        answers.append(ask(score, batch, precision=precision).argmax(dim=-1))
+        labels.append(batch.labels)
+    return torch.cat(answers, dim=-1), torch.cat(labels, dim=-1)
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Lengths of words as people write them."""
+"""Lengths of test words as people write them, and how many words of each are drawn."""
 
 from ldru.base.errors import LdruError
 

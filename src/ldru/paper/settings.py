@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from ldru.automata.named import PAPERS
+from ldru.automata.named import PAPERS, SIZE
 from ldru.tasks.spec import TaskSpec
 from ldru.training.spec import TrainSpec
 
@@ -65,6 +65,9 @@ TEXT_TASKS = {
 }
 SUBSET = "_subset"
 """Behind the name of a text set: a part of it, with the settings of the whole."""
+
+SUBSETS = ("qqp", "mnli", "qnli", "ag_news", "dbpedia")
+"""The text sets of which there is a part."""
 
 # Sizes of models, where they are not the defaults of their settings.
 TRANSFORMERS = ("transformer_nope", "transformer_alibi", "transformer_sinusoidal")
@@ -157,7 +160,9 @@ def study_of(task: TaskSpec) -> Study | None:
         return "regular"
     if re.fullmatch(r"listops(_[1-9][0-9]*[km]?)?", task.name):
         return "listops"
-    return "text" if task.name.removesuffix(SUBSET) in TEXT_TASKS else None
+    whole = task.name.removesuffix(SUBSET)
+    is_text = task.name in TEXT_TASKS or (whole != task.name and whole in SUBSETS)
+    return "text" if is_text else None
 
 
 def per_task(task: TaskSpec) -> PerTask:
@@ -185,7 +190,7 @@ def default_model(task: TaskSpec, model: "str | ModelSpec") -> "ModelSpec":
 
 
 def study_training(task: TaskSpec, model: str) -> TrainSpec:
-    """How the study that a task belongs to trains a model; open where it is the task's matter."""
+    """How the study that a task belongs to trains a model; steps and rate may be left open."""
     study = study_of(task)
     if study == "listops":
         return LISTOPS_BY_MODEL.get(model, LISTOPS)
@@ -199,33 +204,35 @@ def study_training(task: TaskSpec, model: str) -> TrainSpec:
 
 
 def default_training(task: "str | Task", model: "str | ModelSpec") -> TrainSpec:
-    """How the paper trains a model on a task, every setting given.
+    """How the paper trains a model on tasks of one kind.
 
-    >>> ldru.default_training("dyck_4", "ldru").steps
-    1000000
+    Steps and learning rate are None where they are each task's own; training fills them in.
+
+    >>> ldru.default_training("sst2", "ldru").batch_size
+    128
     """
     from ldru.models.registry import model_name, model_spec
     from ldru.tasks.find import as_task
 
-    spec = as_task(task).spec
-    settings, given = study_training(spec, model_name(model_spec(model))), per_task(spec)
-    rate = settings.learning_rate or given.learning_rate
-    return replace(settings, steps=given.steps, learning_rate=rate)
+    return study_training(as_task(task).spec, model_name(model_spec(model)))
 
 
 def completed(task: "Task", model: Model, settings: TrainSpec | None) -> tuple[Model, TrainSpec]:
     """A model's and its training's settings, with the paper's where something is left open."""
-    usual = default_training(task, model)
+    usual, given = default_training(task, model), per_task(task.spec)
     settings = settings or usual
     settings.check()
     if getattr(model, "dropout", 0.0) is None:
-        model = replace(model, dropout=per_task(task.spec).dropout)  # type: ignore[call-arg]
-    steps = usual.steps if settings.steps is None else settings.steps
+        model = replace(model, dropout=given.dropout)  # type: ignore[call-arg]
     rate = usual.learning_rate if settings.learning_rate is None else settings.learning_rate
-    return model, replace(settings, steps=steps, learning_rate=rate)
+    return model, replace(
+        settings,
+        steps=given.steps if settings.steps is None else settings.steps,
+        learning_rate=given.learning_rate if rate is None else rate,
+    )
 
 
 def _family(name: str) -> str:
     """The part of a regular language's name that is no size."""
-    is_known = name in PAPERS or re.fullmatch(r"dyck_\d+|prefix_\d+_\d+", name)
+    is_known = name in PAPERS or re.fullmatch(rf"dyck_{SIZE}|prefix_{SIZE}_{SIZE}", name)
     return re.sub(r"(_\d+)+$", "", name) if is_known else ""

@@ -8,7 +8,7 @@ from ldru.base.files import check_writable
 from ldru.base.progress import counting
 from ldru.base.randomness import Stream
 from ldru.evaluation.accuracy import Evaluation, PartResult, count_answers
-from ldru.evaluation.answers import ask
+from ldru.evaluation.answers import answers_and_labels
 from ldru.evaluation.lengths import WORDS
 from ldru.runs.run import Run
 from ldru.runs.spec import RunSpec
@@ -139,13 +139,11 @@ def _evaluate_fleet(
     fleet = Fleet(members, device=runs[0].device)
     by_part: list[dict[Part, PartResult]] = [{} for _ in runs]
     for part in runs[0].task.check_parts(parts):
-        answers, labels = [], []
-        for batch in _fleet_words(fleet, part, words=words, seed=seed):
-            scores = ask(fleet.scores, batch, precision=fleet.settings.precision)
-            answers.append(scores.argmax(dim=-1))
-            labels.append(batch.labels)
-        rows = zip(torch.cat(answers, dim=1), torch.cat(labels, dim=1), strict=True)
-        for run, results, (own, right) in zip(runs, by_part, rows, strict=True):
+        batches = _fleet_words(fleet, part, words=words, seed=seed)
+        answers, labels = answers_and_labels(
+            fleet.scores, batches, precision=fleet.settings.precision
+        )
+        for run, results, own, right in zip(runs, by_part, answers, labels, strict=True):
             results[part] = count_answers(own, right, run.task.num_classes)
         if on_part is not None:
             on_part(part)

@@ -117,13 +117,14 @@ class RunFolder(RunFiles):
     def write(
         self, spec: RunSpec, record: Record, log: list[LogEntry], weights: Mapping[str, Tensor]
     ) -> None:
-        """Write a new folder, which must not exist."""
+        """Write a new folder, which must not exist; without a log where that is empty."""
         if self.path.exists():
             raise LdruError(f"{self.place!r} is already there and is not overwritten")
         with whole_folder(self.path) as parts:
             (parts / SETTINGS).write_text(json.dumps(spec.to_json(), indent=2) + "\n")
             (parts / RECORD).write_text(json.dumps(record.to_json()) + "\n")
-            (parts / LOG).write_text(log_lines(log))
+            if log:
+                (parts / LOG).write_text(log_lines(log))
             save_tensors(parts / WEIGHTS, weights, {"run": spec.digest})
 
     def write_record(self, record: Record) -> None:

@@ -1,16 +1,17 @@
 """Carry runs from one results folder to another in one file."""
 
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import check_writable, whole_file, whole_folder
-from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFiles, RunFolder
-from ldru.runs.packed import parts_by_run, write_pack
+from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFolder
+from ldru.runs.packed import opened_pack, parts_by_run, write_pack
 from ldru.runs.results import Results
-from ldru.runs.run import Run
+from ldru.runs.run import trained_model
 from ldru.runs.spec import RunSpec
+from ldru.tasks.find import task_from_spec
 
 
 def pack(
@@ -18,7 +19,8 @@ def pack(
 ) -> list[str]:
     """Gather the finished runs among these into a zip file: their names.
 
-    has_weights: False leaves the weights out; tables need the records alone.
+    has_weights: True passes over records that came without weights; False leaves the weights out,
+        since tables need the records alone.
 
     >>> table = ldru.TABLES["central"].restricted(tasks=["parity_check"], columns=["ldru"])
     >>> try:
@@ -31,14 +33,16 @@ def pack(
     if path.exists():
         raise LdruError(f"{str(path)!r} is already there and is not overwritten")
     found = {spec.name: results.files(spec.name) for spec in specs}
-    runs: dict[str, RunFiles] = {name: files for name, files in found.items() if files is not None}
+    runs = {
+        name: files
+        for name, files in found.items()
+        if files is not None and (files.has(WEIGHTS) or not has_weights)
+    }
+    if not runs and any(found.values()):
+        raise LdruError("these runs are records without weights; pack them with --records-only")
     if not runs:
         raise LdruError(f"there is no finished run of these in {str(results.runs)!r}")
     for name, files in runs.items():
-        if has_weights and not files.has(WEIGHTS):
-            raise LdruError(
-                f"{name} came here without its weights; pack records alone (--records-only)"
-            )
         if not has_weights and files.record().evaluation is None:
             raise LdruError(f"{name} is not evaluated yet, so its record alone is of no use")
     write_pack(path, runs, has_weights=has_weights)
@@ -63,42 +67,39 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
         raise LdruError(f"there is no file {str(path)!r} to unpack")
     check_writable(results.runs)
     new, known = [], []
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for name, parts in parts_by_run(archive, path).items():
-                is_folder = (results.runs / name).exists()
-                if is_folder or (name in results.packed and WEIGHTS not in parts):
-                    known.append(name)
-                    if is_folder:
-                        _add_weights(results.runs / name, archive)
-                    continue
-                with whole_folder(results.runs / name) as folder:
-                    for part in dict.fromkeys((SETTINGS, RECORD, *parts)):
-                        (folder / part).write_bytes(archive.read(f"{name}/{part}"))
-                    spec = _checked(folder)
-                    if spec.name != name:
-                        raise RunError(f"{str(path)!r} holds {spec.name} under the name {name}")
-                new.append(name)
-    except (zipfile.BadZipFile, KeyError) as problem:
-        raise RunError(f"{str(path)!r} is no file of packed runs: {problem}") from problem
+    with opened_pack(path) as archive:
+        for name, parts in parts_by_run(archive, path).items():
+            is_folder = (results.runs / name).exists()
+            if is_folder or (name in results.packed and WEIGHTS not in parts):
+                known.append(name)
+                if is_folder:
+                    _add_weights(RunFolder(results.runs / name), archive, parts)
+                continue
+            with whole_folder(results.runs / name) as folder:
+                for part in dict.fromkeys((SETTINGS, RECORD, *parts)):
+                    (folder / part).write_bytes(archive.read(f"{name}/{part}"))
+                _check(folder, name, path)
+            new.append(name)
     return new, known
 
 
-def _add_weights(folder: Path, archive: zipfile.ZipFile) -> None:
-    """Complete a record with the weights it belongs to."""
-    packed = f"{folder.name}/{WEIGHTS}"
-    if (folder / WEIGHTS).exists() or packed not in archive.namelist():
+def _add_weights(folder: RunFolder, archive: zipfile.ZipFile, parts: Sequence[str]) -> None:
+    """Complete a record with the weights it belongs to, where the same record is packed."""
+    if folder.has(WEIGHTS) or WEIGHTS not in parts:
         return
-    entries = [f"{folder.name}/{part}" for part in (SETTINGS, RECORD, LOG)]
-    if all((folder.parent / entry).read_bytes() == archive.read(entry) for entry in entries):
-        with whole_file(folder / WEIGHTS) as temporary:
-            temporary.write_bytes(archive.read(packed))
+    name = folder.path.name
+    shared = [part for part in (SETTINGS, RECORD, LOG) if folder.has(part) and part in parts]
+    if all(folder.read(part) == archive.read(f"{name}/{part}") for part in shared):
+        with whole_file(folder.path / WEIGHTS) as temporary:
+            temporary.write_bytes(archive.read(f"{name}/{WEIGHTS}"))
 
 
-def _checked(folder: Path) -> RunSpec:
-    """The settings of a run, whose other parts can be read too."""
-    if (folder / WEIGHTS).exists():
-        return Run.open(folder).spec
+def _check(folder: Path, name: str, source: Path) -> None:
+    """Raise unless the parts of a run can be read, and are those of that run."""
     files = RunFolder(folder)
-    files.record()
-    return files.spec()
+    files.place = f"{source}/{name}"
+    spec, _ = files.spec(), files.record()
+    if spec.name != name:
+        raise RunError(f"{str(source)!r} holds {spec.name} under the name {name}")
+    if files.has(WEIGHTS):
+        trained_model(spec, task_from_spec(spec.task), files.weights(), source=files.place)

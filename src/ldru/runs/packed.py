@@ -1,12 +1,14 @@
 """Runs in a zip file: NAME/settings.json, NAME/record.json and so on, for many runs."""
 
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from ldru.base.errors import RunError
 from ldru.base.files import whole_file
-from ldru.runs.folder import LOG, PARTS, RECORD, SETTINGS, WEIGHTS, RunFiles
+from ldru.runs.folder import PARTS, WEIGHTS, RunFiles
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every entry, so that the same runs make the same bytes."""
@@ -27,23 +29,28 @@ class PackedRun(RunFiles):
         return self._parts[part]
 
 
-def read_pack(path: Path) -> dict[str, PackedRun]:
-    """The runs of a pack by name, in memory; weights are passed over."""
+@contextmanager
+def opened_pack(path: Path) -> Iterator[zipfile.ZipFile]:
+    """A pack, open for reading; what is wrong with it is one clear error."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return {
-                name: PackedRun(
-                    f"{path}/{name}",
-                    {
-                        part: archive.read(f"{name}/{part}")
-                        for part in parts
-                        if part in (SETTINGS, RECORD, LOG)
-                    },
-                )
-                for name, parts in parts_by_run(archive, path).items()
-            }
-    except (zipfile.BadZipFile, OSError) as problem:
-        raise RunError(f"{str(path)!r} is no file of packed runs: {problem}") from problem
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, KeyError) as problem:
+        raise RunError(f"{str(path)!r} is no whole file of packed runs: {problem}") from problem
+    except OSError as problem:
+        raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
+
+
+def read_pack(path: Path) -> dict[str, PackedRun]:
+    """The runs of a pack by name, in memory; weights are passed over."""
+    with opened_pack(path) as archive:
+        return {
+            name: PackedRun(
+                f"{path}/{name}",
+                {part: archive.read(f"{name}/{part}") for part in parts if part != WEIGHTS},
+            )
+            for name, parts in parts_by_run(archive, path).items()
+        }
 
 
 def write_pack(path: Path, runs: Mapping[str, RunFiles], *, has_weights: bool) -> None:

@@ -88,7 +88,8 @@ class Results:
 
     def has_weights(self, spec: RunSpec) -> bool:
         """Whether a run is more than its record, which is all that tables need."""
-        return (self.runs / spec.name / WEIGHTS).exists()
+        files = self.files(spec.name)
+        return files is not None and files.has(WEIGHTS)
 
     @contextmanager
     def claimed(self, specs: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:

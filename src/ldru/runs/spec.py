@@ -71,9 +71,9 @@ class RunSpec:
         model = data["model"]
         if not isinstance(model, dict) or not isinstance(data["seed"], int):
             raise LdruError("the settings of the run need a model's settings and a whole seed")
-        name = model.get("name")
+        name = str(model.get("name"))
         if name not in MODELS:
-            problem = unknown_name("model", str(name), MODELS)
+            problem = unknown_name("model", name, MODELS)
             raise LdruError(
                 f"{problem}; one of your own has to be registered first (ldru.register)"
             )

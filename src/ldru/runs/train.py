@@ -63,7 +63,7 @@ def train(
         settings = settings or default_training(found, default_model(found.spec, model))
         settings = replace(settings, steps=steps)
     execution = Execution(
-        out=None if out is None else Path(out),
+        out=out,
         resume=resume,
         device=device,
         checkpoint_seconds=checkpoint_seconds,
@@ -106,7 +106,7 @@ def train_many(
     source = None if init_from is None else Run.open(init_from)
     _check_names(chosen)
     specs = [
-        run_spec(task, default_model(task.spec, model), settings, seed, source)
+        run_spec(task, default_model(task.spec, model), settings, seed=seed, source=source)
         for task in chosen
         for seed in numbers
     ]
@@ -132,7 +132,7 @@ def train_runs(
 
     Started by `torchrun`, all processes share every batch; the first one writes the run folders.
     """
-    where, group, out = find_device(execution.device), this_process(), execution.out
+    where, group, out = find_device(execution.device), this_process(), execution.folder
     known = tasks or {}
     plan = {spec: known.get(spec.task) or task_from_spec(spec.task) for spec in specs}
     if not plan:
@@ -194,6 +194,7 @@ def run_spec(
     task: Task,
     model: ModelSpec,
     settings: TrainSpec | None,
+    *,
     seed: int,
     source: Run | None = None,
 ) -> RunSpec:

@@ -1,6 +1,7 @@
 """A regular language as a task: a machine that knows every answer, and how words are drawn."""
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -53,9 +54,8 @@ class RegularTask(Task):
 
     def check_parts(self, parts: Iterable[Part]) -> list[Part]:
         wanted = f"{self.name!r} is evaluated by lengths"
-        return self.in_order(
-            check_list(parts, lambda part: not isinstance(part, str), wanted=wanted)
-        )
+        lengths = check_list(parts, _is_length, wanted=wanted)
+        return self.in_order({operator.index(length) for length in lengths})  # type: ignore[arg-type]
 
     def in_order(self, parts: Iterable[Part]) -> list[Part]:
         return sorted(parts)
@@ -158,6 +158,10 @@ class RegularTask(Task):
         """The test words of a length and seed: [words, length], [words]."""
         key = fold(fold(seed_key(seed, device=device), Stream.TEST), length)
         return self.draw(key, batch_size=words, length=length, split="test")
+
+
+def _is_length(part: object) -> bool:
+    return hasattr(part, "__index__") and not isinstance(part, bool)
 
 
 @lru_cache(maxsize=256)

@@ -103,8 +103,8 @@ def check_list(
 
     wanted: what the error says the task is evaluated by.
     """
-    if isinstance(parts, str):
-        raise LdruError(f"give a list of sets, such as [{parts!r}], not one name")
+    if isinstance(parts, str) or not isinstance(parts, Iterable):
+        raise LdruError(f"give a list of lengths or sets, such as [{parts!r}], got {parts!r}")
     chosen = list(dict.fromkeys(parts))
     if not chosen:
         raise LdruError("give at least one length or set of words to evaluate on; got none")

@@ -20,12 +20,21 @@ class Execution:
     checkpoint_seconds: the longest time of work that a sudden end can cost.
     observers: are told of every few steps and of every validation.
 
-    >>> ldru.Execution(out="runs", resume=True).out
-    'runs'
+    >>> settings = ldru.TrainSpec(steps=2, batch_size=4, validation_words=4)
+    >>> execution = ldru.Execution(out="runs", resume=True)
+    >>> small = ldru.LDRUSpec(dim=4)
+    >>> runs = ldru.train_many(["tomita_4"], model=small, settings=settings, execution=execution)
+    >>> runs["tomita_4"][0].folder.parent
+    PosixPath('runs')
     """
 
-    out: Path | None = None
+    out: str | Path | None = None
     resume: bool = False
     device: str | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     observers: Sequence[Observer] = ()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where runs are kept, as a path."""
+        return None if self.out is None else Path(self.out)
