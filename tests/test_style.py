@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "models": {"tree", "kernels", "layers", "operators"},
     "tasks": {"automata"},
     "evaluation": {"tasks"},
-    "training": {"kernels", "layers", "tasks", "evaluation"},
+    "training": {"tree", "kernels", "layers", "tasks", "evaluation"},
     "analysis": {"automata", "tree", "models", "tasks"},
     "paper": {"automata", "models", "tasks", "training"},
     "runs": {"models", "tasks", "evaluation", "training", "analysis", "paper"},

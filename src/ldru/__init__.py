@@ -60,6 +60,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.tasks.word_set import WordSet as WordSet
     from ldru.training.execution import Execution as Execution
     from ldru.training.spec import TrainSpec as TrainSpec
+    from ldru.tree import Trees as Trees
+    from ldru.tree import draw_trees as draw_trees
     from ldru.tree import tree_levels as tree_levels
     from ldru.tree import tree_reduce as tree_reduce
 
@@ -90,12 +92,14 @@ _HOMES = {
     "Table": "ldru.paper.table",
     "Task": "ldru.tasks.task",
     "TrainSpec": "ldru.training.spec",
+    "Trees": "ldru.tree",
     "WordSet": "ldru.tasks.word_set",
     "analyse_associativity": "ldru.analysis.associativity",
     "analyse_embeddings": "ldru.analysis.embeddings",
     "build": "ldru.models.registry",
     "coverage": "ldru.analysis.coverage",
     "default_training": "ldru.paper.settings",
+    "draw_trees": "ldru.tree",
     "evaluate": "ldru.evaluation.accuracy",
     "extract": "ldru.analysis.extract",
     "from_regex": "ldru.automata.regex",

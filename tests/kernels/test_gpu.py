@@ -148,8 +148,8 @@ def test_a_data_set_steps_as_a_captured_graph_and_as_on_a_cpu(associativity, sma
         fleet = Fleet(some, device=device)
         step = CapturedSteps(fleet).step if is_captured else fleet.step
         for begin in (0, 25):
-            for length in fleet.plan(begin, begin + 25):
-                assert torch.isfinite(step(length)).all()
+            for shape in fleet.plan(begin, begin + 25):
+                assert torch.isfinite(step(*shape)).all()
         return fleet.parameters.matrix.cpu()
 
     captured = weights("cuda", is_captured=True)
@@ -171,8 +171,8 @@ def test_a_data_set_steps_in_the_kernels_as_without_them(small_listops):
         ]
         fleet = Fleet(some, device=CUDA)
         step = CapturedSteps(fleet).step
-        for length in fleet.plan(0, 10):
-            assert torch.isfinite(step(length)).all()
+        for shape in fleet.plan(0, 10):
+            assert torch.isfinite(step(*shape)).all()
         return fleet.parameters.matrix
 
     torch.testing.assert_close(weights("fused"), weights("batched"), rtol=0, atol=1e-4)

@@ -174,8 +174,8 @@ def test_words_of_any_vocabulary_come_back_by_length(monkeypatch):
 
 
 def step_many(fleet, begin, end):
-    for length in fleet.plan(begin, end):
-        fleet.step(length)
+    for shape in fleet.plan(begin, end):
+        fleet.step(*shape)
 
 
 def test_a_member_is_what_it_would_be_alone():

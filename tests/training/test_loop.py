@@ -262,8 +262,8 @@ def test_weights_that_are_no_numbers_are_never_kept(tmp_path):
 def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_path, monkeypatch):
     step = Fleet.step
 
-    def spoiled(fleet, length):
-        losses = step(fleet, length)
+    def spoiled(fleet, *shape):
+        losses = step(fleet, *shape)
         return losses * float("nan") if int(fleet.step_number) == 73 else losses
 
     monkeypatch.setattr(Fleet, "step", spoiled)
@@ -300,10 +300,10 @@ def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bit
     """Also the step before a validation, and the last."""
     step = Fleet.step
 
-    def interrupted(fleet, length):
+    def interrupted(fleet, *shape):
         if int(fleet.step_number) == done - 1:
             os.kill(os.getpid(), signal.SIGINT)  # before the step changes anything
-        return step(fleet, length)
+        return step(fleet, *shape)
 
     monkeypatch.setattr(Fleet, "step", interrupted)
     arguments = {"model": ldru.LDRUSpec(dim=4), "steps": 90, "settings": SMALL, "out": tmp_path}

@@ -65,7 +65,7 @@ def test_it_makes_an_operator_more_associative():
 
 
 def test_a_model_without_an_operator_says_so():
-    with pytest.raises(ldru.LdruError, match=r"LSTMClassifier reduces by no operator"):
+    with pytest.raises(ldru.LdruError, match=r"LSTMClassifier reduces words by no operator"):
         Fleet([member(model="lstm", associativity=1.0)])
 
 

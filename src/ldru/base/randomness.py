@@ -31,6 +31,7 @@ class Stream(IntEnum):
     TEST = 5
     USER = 6
     ORDER = 7
+    TREES = 8
 
 
 def seed_key(seeds: int | Sequence[int], *, device: torch.device | str = "cpu") -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ldru.base.errors import LdruError, unknown_name
 from ldru.kernels.reduction import fused
 from ldru.operators import MLPOperator
-from ldru.tree import Combine, Level, tree_levels, tree_reduce
+from ldru.tree import Combine, Level, Trees, tree_levels, tree_reduce
 
 if TYPE_CHECKING:
     from ldru.models.ldru import LDRU
@@ -30,6 +30,18 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
         return tree_reduce(encoder.operator, x, lengths, encoder.finish(), backend=name)
     kernels = fused.Kernels(encoder.operator, encoder.block)
     return kernels.reduce(x, lengths, encoder.dropout.drop(x))
+
+
+def reduce_along(encoder: "LDRU", x: Tensor, trees: Trees, lengths: Tensor | None) -> Tensor:
+    """Reduce words along trees of their own: [batch, length, dim] -> [batch, dim].
+
+    The kernels know the balanced tree alone.
+    """
+    if encoder.backend == "fused":
+        raise LdruError("backend 'fused' cannot run this call: the kernels know balanced trees")
+    name = "reference" if encoder.backend == "reference" else "batched"
+    finish = encoder.finish()
+    return tree_reduce(encoder.operator, x, lengths, finish, trees=trees, backend=name)
 
 
 def levels_and_operator(

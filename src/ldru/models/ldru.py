@@ -19,6 +19,7 @@ from ldru.tree import (
     Combine,
     Finish,
     Level,
+    Trees,
     associativity_loss,
     check_lengths,
     fill,
@@ -70,6 +71,13 @@ class LDRU(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Encode words: [batch, length, dim] -> [batch, dim]."""
         return backends.reduce(self, self.leaves(x, lengths), lengths)
+
+    def forward_along(self, x: Tensor, trees: Trees, lengths: Tensor | None = None) -> Tensor:
+        """Encode words along trees of their own: [batch, length, dim] -> [batch, dim].
+
+        Passed nodes go through no block and no dropout.
+        """
+        return backends.reduce_along(self, self.leaves(x, lengths), trees, lengths)
 
     def levels(self, x: Tensor, lengths: Tensor | None = None) -> list[Level]:
         """Encode words and keep every level of their trees, from the leaves to the root."""
@@ -162,6 +170,11 @@ class LDRUClassifier(nn.Module):
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
         return self.head(backends.reduce(self.encoder, self._leaves(tokens, lengths), lengths))
+
+    def forward_along(self, tokens: Tensor, trees: Trees, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes along trees of the words' own: [batch, length] -> [batch, classes]."""
+        leaves = self._leaves(tokens, lengths)
+        return self.head(backends.reduce_along(self.encoder, leaves, trees, lengths))
 
     def levels(self, tokens: Tensor, lengths: Tensor | None = None) -> list[Level]:
         """Every level of the words' trees, from the leaves to the root."""

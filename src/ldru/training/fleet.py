@@ -6,8 +6,8 @@ draw their words, the length of a step depends on the step alone, because the me
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,14 +24,23 @@ from ldru.tasks.batch import PaddedBatch
 from ldru.tasks.task import Task
 from ldru.training.distributed import ALONE, Group
 from ldru.training.draws import make_draws
+from ldru.training.draws.base import random_tree_steps
 from ldru.training.fused_optimizer import make_optimizer
 from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
 from ldru.training.spec import TrainSpec, conflicts
+from ldru.tree import Trees, draw_trees
 
-WITH_ASSOCIATIVITY = "forward_with_associativity"
-"""The method of models that can be trained to be more associative."""
+WITH_ASSOCIATIVITY, ALONG_TREES = "forward_with_associativity", "forward_along"
+"""Methods of models that reduce words in a tree, by an operator."""
+
+
+class StepShape(NamedTuple):
+    """What a captured step depends on: the length of its words, and whether trees are random."""
+
+    length: int
+    is_random: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +108,11 @@ class Fleet:
         layout = Layout(self.skeleton, shapes, device=self.device)
         self.parameters = Parameters(layout, layout.matrix(states, dtype=self.dtype))
         self.optimizer = self._make_optimizer()
+        self.average: Parameters | None = None
+        if self.settings.average:
+            self.average = Parameters(layout, self.parameters.matrix.clone())
+        horizons = [max(1, round(m.settings.average * m.steps)) for m in members]
+        self._horizons = torch.tensor(horizons, device=self.device)[:, None]
         self.step_number = torch.zeros((), dtype=torch.int64, device=self.device)
         self.draws = make_draws(
             [member.task for member in members],
@@ -112,22 +126,32 @@ class Fleet:
             [m.settings.associativity for m in members], dtype=self.dtype, device=self.device
         )
         if self.settings.associativity:
-            _check_associativity(self.skeleton)
+            _check_method(self.skeleton, WITH_ASSOCIATIVITY, "associativity")
+        if self.settings.random_trees:
+            _check_method(self.skeleton, ALONG_TREES, "random_trees")
 
-    def plan(self, begin: int, end: int) -> list[int]:
-        """Make ready for steps begin..end - 1: the length of each."""
-        return self.draws.plan(begin, end, self.settings)
+    def plan(self, begin: int, end: int) -> list[StepShape]:
+        """Make ready for steps begin..end - 1: the shape of each."""
+        lengths = self.draws.plan(begin, end, self.settings)
+        are_random = random_tree_steps(begin, end, share=self.settings.random_trees)
+        return list(map(StepShape, lengths, are_random))
 
-    def step(self, length: int) -> Tensor:
-        """One training step on words of (up to) that length: the losses before it [members]."""
+    def step(self, length: int, is_random: bool = False) -> Tensor:
+        """One training step on words of (up to) that length: the losses before it [members].
+
+        is_random: along random trees.
+        """
         batch = self.draw(length)
         with products_in(self.settings.precision, device=self.device):
-            losses = self.losses(batch)
+            losses = self.losses_along_trees(batch) if is_random else self.losses(batch)
             gradients = torch.autograd.grad(
                 losses.sum(), list(self.parameters.views.values()), materialize_grads=True
             )
         gradient = self.group.mean(self.parameters.gradient(gradients))
         self.optimizer.update(self.parameters.matrix, gradient, self.step_number)
+        if self.average is not None:
+            count = torch.minimum(self.step_number + 1, self._horizons)
+            self.average.matrix.lerp_(self.parameters.matrix, 1 / count.to(self.dtype))
         self.step_number += 1
         return self.group.mean(losses.detach())
 
@@ -147,6 +171,20 @@ class Fleet:
         scores, lost = self._call(WITH_ASSOCIATIVITY, *words, is_training=True)
         losses = cross_entropy(scores, batch.labels, self._classes)
         return losses + self._associativity * lost.mean(dim=1)
+
+    def losses_along_trees(self, batch: PaddedBatch) -> Tensor:
+        """Cross entropy of every member in training mode, along random trees [members]."""
+        rows = batch.tokens.shape[1] * self.group.size
+        keys = self.group.share(self.draws.tree_keys(self.step_number, batch_size=rows), dim=1)
+        trees = draw_trees(
+            keys,
+            length=batch.tokens.shape[2],
+            lengths=batch.lengths,
+            share=self.settings.merge_share,
+        )
+        words = (batch.tokens, batch.lengths)
+        scores = self._call(ALONG_TREES, *words, is_training=True, trees=trees)
+        return cross_entropy(scores, batch.labels, self._classes)
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Loss and accuracy on each member's validation words: [members], [members]."""
@@ -178,7 +216,8 @@ class Fleet:
 
     def state(self) -> dict[str, Tensor]:
         """The tensors that a step changes, each [members, parameters]."""
-        return {"parameters": self.parameters.matrix, **self.optimizer.state}
+        averages = {} if self.average is None else {"average": self.average.matrix}
+        return {"parameters": self.parameters.matrix, **averages, **self.optimizer.state}
 
     def load_state(self, state: Mapping[str, Tensor], step: int) -> None:
         """Continue from a state of a fleet with the same members."""
@@ -191,9 +230,15 @@ class Fleet:
             tensor.copy_(state[name])
         self.step_number.fill_(step)
 
+    @property
+    def kept(self) -> Parameters:
+        """The weights that count: those of the last step, or their average."""
+        is_average = self.settings.keep == "average" and self.average is not None
+        return self.average if is_average else self.parameters  # type: ignore[return-value]
+
     def weights(self, index: int) -> dict[str, Tensor]:
         """The state dict of one member's own model, on the CPU."""
-        member = self.parameters.layout.member(self.parameters.matrix, index)
+        member = self.parameters.layout.member(self.kept.matrix, index)
         return {name: tensor.cpu() for name, tensor in member.items()}
 
     def learning_rates(self) -> list[float]:
@@ -201,22 +246,34 @@ class Fleet:
         return self.optimizer.sizes.rate(self.step_number).flatten().tolist()
 
     def _call(
-        self, method: str, tokens: Tensor, lengths: Tensor | None, *, is_training: bool
+        self,
+        method: str,
+        tokens: Tensor,
+        lengths: Tensor | None,
+        *,
+        is_training: bool,
+        trees: Trees | None = None,
     ) -> Any:
         """Call a method of every member's model; results have an axis for the members."""
         self.skeleton.train(is_training)
+        views = (self.parameters if is_training else self.kept).views
         buffers = self._random_buffers(tokens.shape[1]) if is_training else {}
+        given = (views, buffers, tokens, lengths, () if trees is None else trees.levels)
 
-        def call(parameters: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None) -> Any:
-            return call_method(self.skeleton, method, {**parameters, **buffers}, tokens, lengths)
+        def call(
+            views: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None, levels: tuple
+        ) -> Any:
+            state = {**views, **buffers}
+            if trees is None:
+                return call_method(self.skeleton, method, state, tokens, lengths)
+            own = replace(trees, levels=levels)
+            return call_method(self.skeleton, method, state, tokens, own, lengths)
 
         if len(self.members) == 1:  # nothing to map over; a plain call is faster
-            views = {name: view[0] for name, view in self.parameters.views.items()}
-            rows = {name: buffer[0] for name, buffer in buffers.items()}
-            found = call(views, rows, tokens[0], None if lengths is None else lengths[0])
-            return tree_map(lambda tensor: tensor[None], found)
-        axes = (0, 0, 0, None if lengths is None else 0)
-        return vmap(call, in_dims=axes)(self.parameters.views, buffers, tokens, lengths)
+            alone = tree_map(lambda part: part[0] if isinstance(part, Tensor) else part, given)
+            return tree_map(lambda tensor: tensor[None], call(*alone))
+        axes = (0, 0, 0, None if lengths is None else 0, 0)
+        return vmap(call, in_dims=axes)(*given)
 
     def _stack_rates(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
         """The dropout rates of all members, by buffer name."""
@@ -249,6 +306,8 @@ class Fleet:
         sizes = StepSizes(
             learning_rate=column([member.settings.learning_rate or 0 for member in self.members]),
             warmup_steps=column([int(m.settings.warmup * m.steps) for m in self.members]),
+            steps=column([m.steps for m in self.members]),
+            decay=self.settings.decay,
             l2=self.settings.l2,
             weight_decay=self.settings.weight_decay,
             clip=self.settings.clip,
@@ -276,17 +335,17 @@ def _check_alike(members: Sequence[Member]) -> None:
             )
 
 
-def _check_associativity(model: nn.Module) -> None:
-    """Raise unless a model can tell how associative its operator is."""
-    if not hasattr(model, WITH_ASSOCIATIVITY):
+def _check_method(model: nn.Module, method: str, setting: str) -> None:
+    """Raise unless a model has what a setting asks for."""
+    if not hasattr(model, method):
         raise LdruError(
-            f"{type(model).__name__} reduces by no operator that could be associative: train it "
-            "with associativity=0"
+            f"{type(model).__name__} reduces words by no operator in a tree: train it with "
+            f"{setting}=0"
         )
 
 
 def call_method(
-    module: nn.Module, method: str, state: Mapping[str, Tensor], *arguments: Tensor | None
+    module: nn.Module, method: str, state: Mapping[str, Tensor], *arguments: Tensor | Trees | None
 ) -> Any:
     """Call a method of a module with these parameters and buffers in place of its own."""
     prefixed = {f"module.{name}": value for name, value in state.items()}
@@ -300,5 +359,5 @@ class _Method(nn.Module):
         super().__init__()
         self.module, self.method = module, method
 
-    def forward(self, *arguments: Tensor | None) -> Any:
+    def forward(self, *arguments: Tensor | Trees | None) -> Any:
         return getattr(self.module, self.method)(*arguments)

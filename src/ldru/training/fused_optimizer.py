@@ -1,5 +1,6 @@
 """The optimiser in two kernels, for fleets on a GPU."""
 
+import torch
 from torch import Tensor
 
 from ldru.kernels import support
@@ -22,13 +23,16 @@ class FusedOptimizer(Optimizer):
 
         norms = optimizer.centre(gradient, parameters, self._table, l2=self.sizes.l2)
         self._decay(parameters, step)
+        rates, warmups = self.sizes.learning_rate, self.sizes.warmup_steps
+        if self.sizes.decay != "none":  # the kernel knows the warm-up alone
+            rates, warmups = self.sizes.rate(step), torch.zeros_like(warmups)
         optimizer.update(
             parameters,
             gradient,
             self.state,
             norms,
-            self.sizes.learning_rate,
-            self.sizes.warmup_steps,
+            rates,
+            warmups,
             step,
             clip=self.sizes.clip,
         )

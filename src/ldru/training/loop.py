@@ -12,7 +12,7 @@ from ldru.training.capture import CapturedSteps
 from ldru.training.checkpoint import Checkpoint, Saved
 from ldru.training.distributed import ALONE, Group
 from ldru.training.execution import Execution
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet, Member, StepShape
 from ldru.training.interruption import Interruption
 from ldru.training.log import LogEntry
 
@@ -111,9 +111,9 @@ class Trainer:
         settings, members = self.fleet.settings, self.fleet.members
         end = min(_next(self.step, settings.validate_every), *(m.steps for m in members))
         while self.step < end:
-            lengths = self.fleet.plan(self.step, min(end, _next(self.step, REPORT_EVERY)))
+            shapes = self.fleet.plan(self.step, min(end, _next(self.step, REPORT_EVERY)))
             try:
-                losses = torch.stack(self._take_steps(lengths)).double().cpu()
+                losses = torch.stack(self._take_steps(shapes)).double().cpu()
             except torch.OutOfMemoryError as problem:
                 raise RunError(_too_large(self.fleet)) from problem
             stop = self.step + len(losses)
@@ -138,11 +138,11 @@ class Trainer:
         if self.interruption.is_asked:
             raise KeyboardInterrupt
 
-    def _take_steps(self, lengths: Sequence[int]) -> list[Tensor]:
-        """The losses of steps on words of these lengths, of fewer when interrupted."""
+    def _take_steps(self, shapes: Sequence[StepShape]) -> list[Tensor]:
+        """The losses of steps of these shapes, of fewer when interrupted."""
         losses: list[Tensor] = []
-        for length in lengths:
-            losses.append(self.take_step(length))
+        for shape in shapes:
+            losses.append(self.take_step(*shape))
             if self.interruption.is_asked:
                 break
         return losses
@@ -235,7 +235,7 @@ def _too_large(fleet: Fleet) -> str:
     )
 
 
-def _stepper(fleet: Fleet) -> Callable[[int], Tensor]:
+def _stepper(fleet: Fleet) -> Callable[[int, bool], Tensor]:
     """The way to take a fleet's steps: captured graphs on one GPU, else the fleet itself."""
     is_captured = fleet.device.type == "cuda" and fleet.group.size == 1
     return CapturedSteps(fleet).step if is_captured else fleet.step

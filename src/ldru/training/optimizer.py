@@ -19,7 +19,8 @@ FIRST_LEARNING_RATE = 1e-8
 class StepSizes:
     """Rates and weights of each member's step.
 
-    learning_rate, warmup_steps: of every member [members, 1].
+    learning_rate, warmup_steps, steps: of every member [members, 1].
+    decay: none, cosine or linear, from the end of the warm-up to the last step.
     l2: multiple of the parameters added to the gradient.
     weight_decay: times the rate, share of the parameters taken off.
     clip: largest norm of a row's gradient.
@@ -27,6 +28,8 @@ class StepSizes:
 
     learning_rate: Tensor
     warmup_steps: Tensor
+    steps: Tensor
+    decay: str
     l2: float
     weight_decay: float
     clip: float
@@ -34,10 +37,17 @@ class StepSizes:
     is_amsgrad: bool
 
     def rate(self, step: Tensor) -> Tensor:
-        """The learning rate at a step (from 0): linear over the warm-up, then constant."""
+        """The learning rate at a step (from 0): linear over the warm-up, then as it decays."""
         share = (step / self.warmup_steps.clamp(min=1)).clamp(max=1)
         share = torch.where(self.warmup_steps > 0, share, torch.ones_like(share))
-        return FIRST_LEARNING_RATE + (self.learning_rate - FIRST_LEARNING_RATE) * share
+        rate = FIRST_LEARNING_RATE + (self.learning_rate - FIRST_LEARNING_RATE) * share
+        if self.decay == "none":
+            return rate
+        decayed = (step - self.warmup_steps) / (self.steps - self.warmup_steps).clamp(min=1)
+        decayed = decayed.clamp(min=0, max=1)
+        if self.decay == "linear":
+            return rate * (1 - decayed)
+        return rate * (1 + torch.cos(torch.pi * decayed)) / 2
 
     def scalars(self, step: Tensor) -> Tensor:
         """The rate with the first moment's correction, and the second's: [members, 2]."""

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import torch
 
 OptimizerName = Literal["amsgrad", "adam"]
+Decay = Literal["none", "cosine", "linear"]
+Kept = Literal["last", "average"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,12 @@ class TrainSpec:
         weight_decay: share of every parameter, times the learning rate, taken off at each step; it
             does not enter the gradient (as in AdamW).
         associativity: weight of the associativity loss of the model's operator; 0 is none.
+        random_trees: share of the steps that reduce every word along a random tree of its own. In
+            these steps there is no associativity loss.
+        merge_share: share of a level's nodes that such a tree merges in pairs.
+        decay: of the learning rate after the warm-up, to zero at the last step.
+        average: share of the steps over which weights are averaged; 0 keeps no average.
+        keep: which weights a run has in the end, and is validated with.
     """
 
     steps: int | None = None
@@ -53,6 +61,11 @@ class TrainSpec:
     precision: Precision = "tf32"
     weight_decay: float = field(default=0.0, metadata=LATER)
     associativity: float = field(default=0.0, metadata=LATER)
+    random_trees: float = field(default=0.0, metadata=LATER)
+    merge_share: float = field(default=0.3, metadata=LATER)
+    decay: Decay = field(default="none", metadata=LATER)
+    average: float = field(default=0.0, metadata=LATER)
+    keep: Kept = field(default="last", metadata=LATER)
 
     def check(self) -> None:
         """Raise on values that no training can use."""
@@ -69,11 +82,24 @@ class TrainSpec:
         for name in ("l2", "weight_decay", "associativity"):
             if not getattr(self, name) >= 0:
                 raise LdruError(f"{name} must not be negative, got {getattr(self, name)}")
+        for name in ("random_trees", "average"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise LdruError(
+                    f"{name} is a share of the steps in [0, 1], got {getattr(self, name)}"
+                )
+        if not 0 < self.merge_share <= 1:
+            raise LdruError(
+                f"merge_share is a share of the nodes in (0, 1], got {self.merge_share}"
+            )
+        if self.keep == "average" and not self.average:
+            raise LdruError("keep='average' needs an average: give average a share of the steps")
         if not self.clip > 0:
             raise LdruError(f"clip must be positive, got {self.clip}")
         for name, known in (
             ("optimizer", get_args(OptimizerName)),
             ("precision", get_args(Precision)),
+            ("decay", get_args(Decay)),
+            ("keep", get_args(Kept)),
         ):
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")

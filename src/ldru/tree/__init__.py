@@ -2,6 +2,7 @@
 
 from ldru.tree.associativity import associativity_loss
 from ldru.tree.batched import Level, fill
+from ldru.tree.random_trees import Trees, draw_trees
 from ldru.tree.reduce import BACKENDS, check_lengths, tree_levels, tree_reduce
 from ldru.tree.reference import Combine, Finish
 
@@ -10,8 +11,10 @@ __all__ = [
     "Combine",
     "Finish",
     "Level",
+    "Trees",
     "associativity_loss",
     "check_lengths",
+    "draw_trees",
     "fill",
     "tree_levels",
     "tree_reduce",

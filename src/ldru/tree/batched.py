@@ -6,6 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ldru.tree import random_trees
+from ldru.tree.random_trees import Trees
 from ldru.tree.reference import Combine, Finish
 
 
@@ -27,6 +29,24 @@ def reduce(
     for level in levels(combine, x, lengths, finish):
         root = level.nodes
     return root[:, 0]
+
+
+def reduce_along(
+    combine: Combine,
+    x: Tensor,
+    trees: Trees,
+    lengths: Tensor | None = None,
+    finish: Finish | None = None,
+) -> Tensor:
+    """Reduce every word along a tree of its own: [batch, length, dim] -> [batch, dim]."""
+    nodes = leaves(x, lengths).nodes
+    for pairs, merges in zip(trees.levels, trees.merges, strict=True):
+        left, right, kept, number = random_trees.climb(nodes, pairs, merges=merges)
+        merged = combine(left, right)
+        if finish is not None:
+            merged = finish(merged)
+        nodes = random_trees.put_back(merged, kept.to(merged.dtype), pairs, number)
+    return nodes[:, 0]
 
 
 def why_not(combine: Combine, x: Tensor) -> str | None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from ldru.base.errors import LdruError, unknown_name
 from ldru.tree import batched, reference
 from ldru.tree.batched import Level
+from ldru.tree.random_trees import Trees
 from ldru.tree.reference import Combine, Finish
 
 # In order of preference.
@@ -21,6 +22,7 @@ def tree_reduce(
     lengths: Tensor | None = None,
     finish: Finish | None = None,
     *,
+    trees: Trees | None = None,
     backend: str = "auto",
 ) -> Tensor:
     """Reduce each word of a batch in a balanced binary tree: [batch, length, dim] -> [batch, dim].
@@ -34,6 +36,8 @@ def tree_reduce(
     elements alone, whatever stands behind them, gradients included.
 
     combine: any callable [..., dim], [..., dim] -> [..., dim].
+    trees: reduce along these instead, each word along its own; `finish` then acts on merged nodes
+        alone.
     backend: a name of `BACKENDS`, or "auto" for the first that can run this call.
 
     >>> words = torch.tensor([[[1.0], [2.0], [3.0]], [[4.0], [5.0], [float("nan")]]])
@@ -42,7 +46,12 @@ def tree_reduce(
     """
     check_words(x)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
-    return _backend(backend, combine, x).reduce(combine, x, lengths, finish)
+    chosen = _backend(backend, combine, x)
+    if trees is None:
+        return chosen.reduce(combine, x, lengths, finish)
+    if all(map(_has_values, trees.levels)) and (lengths is None or _has_values(lengths)):
+        trees.check(batch=x.shape[0], length=x.shape[1], lengths=lengths)
+    return chosen.reduce_along(combine, x, trees, lengths, finish)
 
 
 def tree_levels(

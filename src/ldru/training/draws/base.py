@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ldru.base.randomness import Stream, fold, seed_key
+from ldru.base.randomness import WORD, Stream, fold, seed_key, words
 from ldru.tasks.batch import PaddedBatch
 from ldru.training.spec import TrainSpec
 
@@ -39,9 +39,20 @@ class Draws(ABC):
     def longest(self, settings: TrainSpec) -> int:
         """The greatest length that can be planned."""
 
+    def tree_keys(self, step: Tensor, *, batch_size: int) -> Tensor:
+        """A key for the random tree of each word of a step: [members, batch, 2]."""
+        key = fold(self.keys[Stream.TREES], step)
+        return fold(key[:, None], torch.arange(batch_size, device=self.device))
+
     def row_keys(self, step: Tensor, *, num_layers: int, batch_size: int) -> Tensor:
         """A key for each row of each random layer: [layers, members, batch, 2]."""
         layers = torch.arange(num_layers, device=self.device)[:, None]
         rows = torch.arange(batch_size, device=self.device)
         key = fold(self.keys[Stream.DROPOUT], step)
         return fold(fold(key, layers)[:, :, None], rows)
+
+
+def random_tree_steps(begin: int, end: int, *, share: float) -> list[bool]:
+    """Whether each of steps begin..end - 1 takes random trees, the same for everyone."""
+    keys = fold(fold(seed_key(0), Stream.TREES)[None], torch.arange(begin, end))
+    return (words(keys, (1,)).flatten() < share * WORD).tolist()
