@@ -1,7 +1,7 @@
 """The table of settings that were tried for a recipe, from the accuracies of every run.
 
-`python -m tools.recipe_search` writes it into results/recipe_search.md. The languages are none of the
-paper's 21, so nothing was chosen on their test words.
+`python -m tools.recipe_search` writes it into results/recipe_search.md. The languages are none of
+the paper's 21, so nothing was chosen on their test words.
 """
 
 import json
