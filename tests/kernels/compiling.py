@@ -1,14 +1,16 @@
-"""Compiles kernels of wide models for a GPU that need not be there: `python -m` this.
+"""Compiles kernels of the reduction for a GPU that need not be there: `python -m` this.
 
 The interpreter runs what the compiler may refuse. A process of its own, because Triton decides
 between the two when it is imported.
 """
 
+import sys
+
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ldru.kernels.reduction import operands, wide
+from ldru.kernels.reduction import narrow, operands, trees, wide
 
 HOPPER = GPUTarget("cuda", 90, 32)
 WIDTHS = {"JOIN": 2, "ACTIVATE": 4, "GATE": 2, "SLOPE": 4, "GATE_GRADIENT": 2, "INPUT_GRADIENT": 2}
@@ -22,7 +24,8 @@ def compiled(kernel, constants, pointers):
     """A kernel for these constants; pointers: what is no float32."""
     names = kernel.arg_names
     kinds = {name: "*fp32" if name.endswith("_ptr") else "i32" for name in names}
-    kinds |= pointers | dict.fromkeys(constants, "constexpr")
+    kinds |= {name: kind for name, kind in pointers.items() if name in kinds}
+    kinds |= dict.fromkeys(constants, "constexpr")
     places = {(names.index(name),): value for name, value in constants.items()}
     source = ASTSource(fn=kernel, signature={n: kinds[n] for n in names}, constexprs=places)
     return triton.compile(source, target=HOPPER, options={"num_warps": 4})
@@ -50,7 +53,34 @@ def main():
     settings = {"DIM": 80, "COLUMNS": 35 * 80, "PRECISION": "tf32", "TILE": 64, "ROWS": 64}
     compiled(operands.weight_gradient_kernel, settings, {"operands_ptr": "*fp16"})
     print("weight gradients")
+    compile_narrow(dim=16, tile=16, is_silu=True)
+
+
+def compile_narrow(*, dim, tile, is_silu):
+    """The kernels of balanced and of random trees, as a fleet launches them."""
+    shared = {"DIM": dim, "PAD": max(16, triton.next_power_of_2(dim)), "ROWS": tile, "UNITS": tile}
+    shared |= {"SILU": is_silu, "PRECISION": "tf32"}
+    back = {**shared, "COLUMNS": (narrow.SILU_COLUMNS if is_silu else 35) * dim}
+    integers = dict.fromkeys(
+        ("lengths_ptr", "keys_ptr", "cut_ptr", "left_ptr", "right_ptr", "peaks_ptr"), "*i32"
+    )
+    kinds = {**integers, "operands_ptr": "*fp16", "matrices_ptr": "*fp16"}
+    padded = {"HAS_LENGTHS": True, "DROPOUT": True}
+    compiled(narrow.fused_forward_kernel, {**shared, **padded}, kinds)
+    compiled(narrow.fused_backward_kernel, {**back, **padded}, kinds)
+    compiled(trees.tree_forward_kernel, {**shared, "DROPOUT": True}, kinds)
+    compiled(trees.tree_backward_kernel, {**back, "DROPOUT": True}, kinds)
+    print("narrow", dim)
+    tables = dict.fromkeys(
+        (name for name in trees.draw_kernel.arg_names if name.endswith("_ptr")), "*i32"
+    )
+    compiled(trees.draw_kernel, {"NODES": 64, "HAS_LENGTHS": is_silu}, tables)
+    print("trees", dim)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["narrow"]:  # as large as a fleet launches them: a minute
+        compile_narrow(dim=64, tile=64, is_silu=False)
+        compile_narrow(dim=48, tile=64, is_silu=True)
+    else:
+        main()

@@ -200,6 +200,7 @@ def test_compiles_without_a_graph_break():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # in the compiler itself
 def test_compiles_with_the_default_compiler():
     model = classifier()
     compiled = torch.compile(model, fullgraph=True)

@@ -10,7 +10,7 @@ from scipy import stats
 import ldru
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.operators import OPERATORS, build_operator
-from ldru.tree.random_trees import draw_trees, num_merges
+from ldru.tree.random_trees import RandomTrees, draw_trees, num_merges
 
 
 def keys(count, *, seed=0, step=0):
@@ -95,6 +95,18 @@ def test_the_choices_of_a_level_are_uniform(nodes, share):
     assert {tuple(row) for row in rows.tolist()} == set(possible)
     if len(possible) > 1:
         assert stats.chisquare(counts).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("share", [0.2, 0.3, 1.0])
+def test_trees_that_are_not_drawn_yet_say_how_many_pairs_they_merge(share):
+    for length in range(1, 50):
+        trees = RandomTrees(keys(2), length, None, share)
+        drawn = trees.draw()
+        assert tuple(trees.merges) == drawn.merges
+        counts = [int(level[0].sum()) for level in drawn.levels]
+        assert counts == trees.merges
+        assert trees.pairs[:2] == [0, 0]
+        assert len(trees.pairs) == length + 1
 
 
 def test_trees_of_members_are_those_of_each_alone():

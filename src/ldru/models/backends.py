@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ldru.base.errors import LdruError, unknown_name
 from ldru.kernels.reduction import fused
 from ldru.operators import MLPOperator
-from ldru.tree import Combine, Level, Trees, tree_levels, tree_reduce
+from ldru.tree import Combine, Level, RandomTrees, Trees, tree_levels, tree_reduce
 
 if TYPE_CHECKING:
     from ldru.models.ldru import LDRU
@@ -32,16 +32,34 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     return kernels.reduce(x, lengths, encoder.dropout.drop(x))
 
 
-def reduce_along(encoder: "LDRU", x: Tensor, trees: Trees, lengths: Tensor | None) -> Tensor:
+def reduce_along(
+    encoder: "LDRU", x: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None
+) -> Tensor:
     """Reduce words along trees of their own: [batch, length, dim] -> [batch, dim].
 
-    The kernels know the balanced tree alone.
+    The kernels take random trees, which they draw themselves.
     """
-    if encoder.backend == "fused":
-        raise LdruError("backend 'fused' cannot run this call: the kernels know balanced trees")
-    name = "reference" if encoder.backend == "reference" else "batched"
+    name, reason = choose(encoder, x)
+    if name == "fused":
+        reason = fused.why_not_along(x, activation=encoder.block.activation)
+        if not isinstance(trees, RandomTrees):
+            reason = "the kernels draw random trees themselves, and take no given ones"
+        if reason is None:
+            assert isinstance(trees, RandomTrees)
+            return fused.Kernels(encoder.operator, encoder.block).reduce_along(
+                x,
+                lengths,
+                encoder.dropout.drop(x),
+                tree_keys=trees.keys,
+                merges=trees.merges,
+                pairs=trees.pairs,
+            )
+        if encoder.backend == "fused":
+            raise LdruError(f"backend 'fused' cannot run this call: {reason}")
+        name = "batched"
+    drawn = trees.draw() if isinstance(trees, RandomTrees) else trees
     finish = encoder.finish()
-    return tree_reduce(encoder.operator, x, lengths, finish, trees=trees, backend=name)
+    return tree_reduce(encoder.operator, x, lengths, finish, trees=drawn, backend=name)
 
 
 def levels_and_operator(

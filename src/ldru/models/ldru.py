@@ -19,6 +19,7 @@ from ldru.tree import (
     Combine,
     Finish,
     Level,
+    RandomTrees,
     Trees,
     associativity_loss,
     check_lengths,
@@ -72,7 +73,9 @@ class LDRU(nn.Module):
         """Encode words: [batch, length, dim] -> [batch, dim]."""
         return backends.reduce(self, self.leaves(x, lengths), lengths)
 
-    def forward_along(self, x: Tensor, trees: Trees, lengths: Tensor | None = None) -> Tensor:
+    def forward_along(
+        self, x: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
+    ) -> Tensor:
         """Encode words along trees of their own: [batch, length, dim] -> [batch, dim].
 
         Passed nodes go through no block and no dropout.
@@ -171,7 +174,9 @@ class LDRUClassifier(nn.Module):
         """Score the classes: [batch, length] -> [batch, classes]."""
         return self.head(backends.reduce(self.encoder, self._leaves(tokens, lengths), lengths))
 
-    def forward_along(self, tokens: Tensor, trees: Trees, lengths: Tensor | None = None) -> Tensor:
+    def forward_along(
+        self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
+    ) -> Tensor:
         """Score the classes along trees of the words' own: [batch, length] -> [batch, classes]."""
         leaves = self._leaves(tokens, lengths)
         return self.head(backends.reduce_along(self.encoder, leaves, trees, lengths))

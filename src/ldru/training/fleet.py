@@ -6,7 +6,7 @@ draw their words, the length of a step depends on the step alone, because the me
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -30,14 +30,14 @@ from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
 from ldru.training.spec import TrainSpec, conflicts
-from ldru.tree import Trees, draw_trees
+from ldru.tree import RandomTrees
 
 WITH_ASSOCIATIVITY, ALONG_TREES = "forward_with_associativity", "forward_along"
 """Methods of models that reduce words in a tree, by an operator."""
 
 
 class StepShape(NamedTuple):
-    """What a captured step depends on: the length of its words, and whether trees are random."""
+    """The shape of a step: the length of its words, and whether trees are random."""
 
     length: int
     is_random: bool = False
@@ -176,14 +176,8 @@ class Fleet:
         """Cross entropy of every member in training mode, along random trees [members]."""
         rows = batch.tokens.shape[1] * self.group.size
         keys = self.group.share(self.draws.tree_keys(self.step_number, batch_size=rows), dim=1)
-        trees = draw_trees(
-            keys,
-            length=batch.tokens.shape[2],
-            lengths=batch.lengths,
-            share=self.settings.merge_share,
-        )
         words = (batch.tokens, batch.lengths)
-        scores = self._call(ALONG_TREES, *words, is_training=True, trees=trees)
+        scores = self._call(ALONG_TREES, *words, is_training=True, tree_keys=keys)
         return cross_entropy(scores, batch.labels, self._classes)
 
     def validate(self) -> tuple[Tensor, Tensor]:
@@ -252,27 +246,35 @@ class Fleet:
         lengths: Tensor | None,
         *,
         is_training: bool,
-        trees: Trees | None = None,
+        tree_keys: Tensor | None = None,
     ) -> Any:
-        """Call a method of every member's model; results have an axis for the members."""
+        """Call a method of every member's model; results have an axis for the members.
+
+        tree_keys: of random trees, for the method that takes them [members, batch, 2].
+        """
         self.skeleton.train(is_training)
         views = (self.parameters if is_training else self.kept).views
         buffers = self._random_buffers(tokens.shape[1]) if is_training else {}
-        given = (views, buffers, tokens, lengths, () if trees is None else trees.levels)
+        given = (views, buffers, tokens, lengths, tree_keys)
 
         def call(
-            views: dict, buffers: dict, tokens: Tensor, lengths: Tensor | None, levels: tuple
+            views: dict,
+            buffers: dict,
+            tokens: Tensor,
+            lengths: Tensor | None,
+            tree_keys: Tensor | None,
         ) -> Any:
             state = {**views, **buffers}
-            if trees is None:
+            if tree_keys is None:
                 return call_method(self.skeleton, method, state, tokens, lengths)
-            own = replace(trees, levels=levels)
-            return call_method(self.skeleton, method, state, tokens, own, lengths)
+            share = self.settings.merge_share
+            trees = RandomTrees(tree_keys, tokens.shape[1], lengths, share)
+            return call_method(self.skeleton, method, state, tokens, trees, lengths)
 
         if len(self.members) == 1:  # nothing to map over; a plain call is faster
             alone = tree_map(lambda part: part[0] if isinstance(part, Tensor) else part, given)
             return tree_map(lambda tensor: tensor[None], call(*alone))
-        axes = (0, 0, 0, None if lengths is None else 0, 0)
+        axes = (0, 0, 0, *(None if part is None else 0 for part in (lengths, tree_keys)))
         return vmap(call, in_dims=axes)(*given)
 
     def _stack_rates(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
@@ -345,7 +347,10 @@ def _check_method(model: nn.Module, method: str, setting: str) -> None:
 
 
 def call_method(
-    module: nn.Module, method: str, state: Mapping[str, Tensor], *arguments: Tensor | Trees | None
+    module: nn.Module,
+    method: str,
+    state: Mapping[str, Tensor],
+    *arguments: Tensor | RandomTrees | None,
 ) -> Any:
     """Call a method of a module with these parameters and buffers in place of its own."""
     prefixed = {f"module.{name}": value for name, value in state.items()}
@@ -359,5 +364,5 @@ class _Method(nn.Module):
         super().__init__()
         self.module, self.method = module, method
 
-    def forward(self, *arguments: Tensor | Trees | None) -> Any:
+    def forward(self, *arguments: Tensor | RandomTrees | None) -> Any:
         return getattr(self.module, self.method)(*arguments)

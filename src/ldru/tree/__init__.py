@@ -2,7 +2,7 @@
 
 from ldru.tree.associativity import associativity_loss
 from ldru.tree.batched import Level, fill
-from ldru.tree.random_trees import Trees, draw_trees
+from ldru.tree.random_trees import RandomTrees, Trees, draw_trees
 from ldru.tree.reduce import BACKENDS, check_lengths, tree_levels, tree_reduce
 from ldru.tree.reference import Combine, Finish
 
@@ -11,6 +11,7 @@ __all__ = [
     "Combine",
     "Finish",
     "Level",
+    "RandomTrees",
     "Trees",
     "associativity_loss",
     "check_lengths",

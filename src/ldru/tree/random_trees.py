@@ -69,6 +69,37 @@ class Trees:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class RandomTrees:
+    """Random trees by what decides them, not drawn yet: kernels draw them on their own.
+
+    keys: of each word [..., batch, 2]; length, lengths, share: as for `draw_trees`.
+    """
+
+    keys: Tensor
+    length: int
+    lengths: Tensor | None
+    share: float
+
+    @property
+    def merges(self) -> list[int]:
+        """The most pairs that a word merges at each level."""
+        found, nodes = [], self.length
+        while nodes > 1:
+            found.append(num_merges(nodes, share=self.share))
+            nodes -= found[-1]
+        return found
+
+    @property
+    def pairs(self) -> list[int]:
+        """How many pairs a level of 0, 1, ... nodes merges."""
+        return [num_merges(nodes, share=self.share) for nodes in range(self.length + 1)]
+
+    def draw(self) -> Trees:
+        """The trees."""
+        return draw_trees(self.keys, length=self.length, lengths=self.lengths, share=self.share)
+
+
 def check_share(share: float, *, name: str = "merge_share") -> None:
     """Raise unless a share of the nodes can be merged."""
     if not 0 < share <= 1:

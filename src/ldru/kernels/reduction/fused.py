@@ -6,6 +6,8 @@ the same launch. Only the nodes of the tree are kept for the backward pass; the 
 again there. They are handed out too, with their derivative, for what is computed from all levels.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +18,8 @@ from ldru.kernels.support import merged
 MAX_DIM = 256
 DIM_STEP = 16
 ACTIVATIONS = ("relu", "silu")
+MAX_TREE_DIM, MAX_TREE_LENGTH = 64, 128
+"""Of random trees: a program draws a word's tree by comparing all of its nodes with each other."""
 
 Drop = tuple[Tensor, Tensor, Tensor]
 """Dropout: a key for each row, the word below which an element is dropped, and the scale."""
@@ -36,6 +40,17 @@ def why_not(x: Tensor, *, activation: str) -> str | None:
     return None
 
 
+def why_not_along(x: Tensor, *, activation: str) -> str | None:
+    """Why the kernels cannot take random trees; None when they can."""
+    if reason := why_not(x, activation=activation):
+        return reason
+    if x.shape[-1] > MAX_TREE_DIM:
+        return f"the kernels take random trees up to width {MAX_TREE_DIM}, not {x.shape[-1]}"
+    if x.shape[1] > MAX_TREE_LENGTH:
+        return f"the kernels draw trees of up to {MAX_TREE_LENGTH} symbols, not {x.shape[1]}"
+    return None
+
+
 class Kernels:
     """An operator and its residual block, laid out once for all that the kernels compute of them.
 
@@ -51,6 +66,39 @@ class Kernels:
         """Reduce words: [batch, length, dim] -> [batch, dim]."""
         root, _ = self._reduced(x, lengths, drop)
         return root
+
+    def reduce_along(
+        self,
+        x: Tensor,
+        lengths: Tensor | None,
+        drop: Drop | None,
+        *,
+        tree_keys: Tensor,
+        merges: Sequence[int],
+        pairs: Sequence[int],
+    ) -> Tensor:
+        """Reduce words along random trees of their own: [batch, length, dim] -> [batch, dim].
+
+        tree_keys: of each word [batch, 2]; merges, pairs: see `ldru.kernels.reduction.trees`.
+        `why_not_along` must have no objection.
+        """
+        if x.shape[1] == 1:
+            return x[:, 0]
+        keys, cut, scale = (None, None, None) if drop is None else drop
+        root, *_ = fused_reduce_along(
+            x[None],
+            self.flat,
+            tree_keys[None],
+            None if lengths is None else lengths[None].to(torch.int32),
+            None if keys is None else keys[None],
+            None if cut is None else cut[None],
+            None if scale is None else scale[None],
+            list(merges),
+            list(pairs),
+            self.is_silu,
+            self.is_tf32,
+        )
+        return root.squeeze(0)
 
     def levels(self, x: Tensor, lengths: Tensor | None, drop: Drop | None) -> list[Tensor]:
         """The nodes of every level of that reduction, leaves first: [batch, nodes, dim] each.
@@ -133,6 +181,52 @@ def fused_reduce_backward(
 
     drop = _drop(keys, cut, scale)
     return backward(gradient, node_gradient, x, nodes, flat, lengths, drop, is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_reduce_along", mutates_args=())
+def fused_reduce_along(
+    x: Tensor,
+    flat: Tensor,
+    tree_keys: Tensor,
+    lengths: Tensor | None,
+    keys: Tensor | None,
+    cut: Tensor | None,
+    scale: Tensor | None,
+    merges: list[int],
+    pairs: list[int],
+    is_silu: bool,
+    is_tf32: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Reduce words of a fleet along random trees; see `ldru.kernels.reduction.trees`.
+
+    tree_keys: of each word's tree [members, batch, 2]. The others as for `fused_reduce`.
+    """
+    from ldru.kernels.reduction.trees import forward_along
+
+    drop = _drop(keys, cut, scale)
+    return forward_along(x, flat, tree_keys, lengths, drop, merges, pairs, is_silu, is_tf32)
+
+
+@torch.library.custom_op("ldru::fused_reduce_along_backward", mutates_args=())
+def fused_reduce_along_backward(
+    gradient: Tensor,
+    nodes: Tensor,
+    left: Tensor,
+    right: Tensor,
+    roots: Tensor,
+    flat: Tensor,
+    keys: Tensor | None,
+    cut: Tensor | None,
+    scale: Tensor | None,
+    merges: list[int],
+    is_silu: bool,
+    is_tf32: bool,
+) -> tuple[Tensor, Tensor]:
+    """The gradients of x and of the weights."""
+    from ldru.kernels.reduction.trees import backward_along
+
+    drop = _drop(keys, cut, scale)
+    return backward_along(gradient, nodes, left, right, roots, flat, drop, merges, is_silu, is_tf32)
 
 
 @torch.library.custom_op("ldru::fused_combine", mutates_args=())
@@ -219,6 +313,50 @@ def _(info, in_dims, *inputs):
     root, nodes = fused_reduce(*tensors)
     split = (info.batch_size, -1)
     return (root.unflatten(0, split), nodes.unflatten(0, split)), (0, 0)
+
+
+@fused_reduce_along.register_fake
+def _(x, flat, tree_keys, lengths, keys, cut, scale, merges, pairs, is_silu, is_tf32):
+    members, batch, length, dim = x.shape
+    table = tree_keys.new_empty(members, batch * sum(merges))
+    nodes = x.new_empty(members, batch * (length + sum(merges)), dim)
+    roots = tree_keys.new_empty(members, batch)
+    return x.new_empty(members, batch, dim), nodes, table, torch.empty_like(table), roots
+
+
+@fused_reduce_along_backward.register_fake
+def _(gradient, nodes, left, right, roots, flat, keys, cut, scale, merges, is_silu, is_tf32):
+    members, batch, dim = gradient.shape
+    length = nodes.shape[1] // batch - sum(merges)
+    return nodes.new_empty(members, batch, length, dim), torch.empty_like(flat)
+
+
+def _remember_trees(ctx, inputs, output) -> None:
+    _, flat, _, _, keys, cut, scale, ctx.merges, _, ctx.is_silu, ctx.is_tf32 = inputs
+    ctx.save_for_backward(*output[1:], flat, keys, cut, scale)
+    ctx.set_materialize_grads(False)
+
+
+def _differentiate_trees(ctx, gradient, *_) -> tuple:
+    dx, dflat = fused_reduce_along_backward(
+        gradient.contiguous(), *ctx.saved_tensors, ctx.merges, ctx.is_silu, ctx.is_tf32
+    )
+    return dx, dflat, *[None] * 9
+
+
+fused_reduce_along.register_autograd(_differentiate_trees, setup_context=_remember_trees)
+
+
+@fused_reduce_along.register_vmap
+def _(info, in_dims, *inputs):
+    """A mapped axis joins the members' axis."""
+    tensors = [
+        merged(value, axis, info.batch_size) if isinstance(value, Tensor) else value
+        for value, axis in zip(inputs, in_dims, strict=True)
+    ]
+    found = fused_reduce_along(*tensors)
+    split = (info.batch_size, -1)
+    return tuple(tensor.unflatten(0, split) for tensor in found), (0,) * len(found)
 
 
 @fused_combine.register_fake

@@ -1,4 +1,4 @@
-"""Reductions and the operator alone through the kernels, and back; see `ldru.kernels.fused`."""
+"""Reductions and the operator alone through the kernels, and back; see `fused`."""
 
 import triton
 from torch import Tensor
@@ -59,7 +59,7 @@ def backward(
             dx += more[level.number - 1]
             kernels.peaks.find(level.number, dx)
     kernels.operands.flush()
-    return dx, _sum_slots(kernels.operands.partial)
+    return dx, sum_slots(kernels.operands.partial)
 
 
 def combine(pairs: Tensor, flat: Tensor, is_silu: bool, is_tf32: bool) -> Tensor:
@@ -88,7 +88,7 @@ def _levels(
     return levels
 
 
-def _sum_slots(partial: Tensor) -> Tensor:
+def sum_slots(partial: Tensor) -> Tensor:
     """[M, slots, parameters] -> [M, parameters]."""
     members, slots, total = partial.shape
     if slots == 1:

@@ -137,16 +137,17 @@ def _untransposed(
 
 
 @triton.jit
-def _forward_tile(
-    inputs, computed, paired, matrices, vectors, operands, gates,
+def forward_tile(
+    here, beside, computed, paired, matrices, vectors, operands, gate_here, gate_beside,
     ROWS: tl.constexpr, DIM: tl.constexpr, PAD: tl.constexpr, UNITS: tl.constexpr,
     SILU: tl.constexpr, PRECISION: tl.constexpr, KEEP: tl.constexpr,
 ):  # fmt: skip
-    """The level up to the norm: pointers to the inputs [R, 1] -> norm input [R, PAD].
+    """The level up to the norm: pointers to both inputs [R, 1] -> norm input [R, PAD].
 
     `matrices` and `vectors` point at one member's. With KEEP the operands of the weight gradients
-    go to `operands` [R, 1], and the gates to where `gates` [R, 1] points, side by side. Hidden
-    layers of 4 d go through in blocks. Inputs are read twice: registers are scarcer than cache.
+    go to `operands` [R, 1], and the gates to where `gate_here` and `gate_beside` [R, 1] point.
+    Hidden layers of 4 d go through in blocks. Inputs are read twice: registers are scarcer than
+    cache.
     """
     AREA: tl.constexpr = DIM * DIM
     MASKED: tl.constexpr = PAD != DIM
@@ -155,14 +156,15 @@ def _forward_tile(
     double = tl.arange(0, 2 * PAD)
     block = tl.arange(0, UNITS)
     channels = (channel < DIM)[None, :]
-    here = inputs + channel[None, :]
+    here = here + channel[None, :]
+    beside = beside + channel[None, :]
     some = computed[:, None] & channels
     both = paired[:, None] & channels
 
     p1 = tl.zeros((ROWS, 2 * PAD), dtype=tl.float32)
     p1 += load_vector(vectors + EXPAND_BIAS * DIM, double, 2 * DIM)[None, :]
     left = tl.load(here, mask=some, other=0.0).to(kind)
-    right = tl.load(here + DIM, mask=both, other=0.0).to(kind)
+    right = tl.load(beside, mask=both, other=0.0).to(kind)
     first = load_matrix(matrices + EXPAND * AREA, channel, double, DIM, 2 * DIM, 2 * DIM, MASKED)
     p1 = tl.dot(left, first, p1, input_precision=PRECISION)
     first = load_matrix(
@@ -208,13 +210,13 @@ def _forward_tile(
     matrix = load_matrix(matrices + LEFT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
     mixed = tl.dot(gated, matrix, mixed, input_precision=PRECISION)
     if KEEP:
-        tl.store(gates + channel[None, :], gate_left, mask=both)
+        tl.store(gate_here + channel[None, :], gate_left, mask=both)
         _store(operands + GATED * DIM, channel, gated, DIM, MASKED)
-    gated = (gate_right * tl.load(here + DIM, mask=both, other=0.0)).to(kind)
+    gated = (gate_right * tl.load(beside, mask=both, other=0.0)).to(kind)
     matrix = load_matrix(matrices + RIGHT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
     mixed = tl.dot(gated, matrix, mixed, input_precision=PRECISION).to(kind)
     if KEEP:
-        tl.store(gates + DIM + channel[None, :], gate_right, mask=both)
+        tl.store(gate_beside + channel[None, :], gate_right, mask=both)
         _store(operands + (GATED + 1) * DIM, channel, gated, DIM, MASKED)
         _store(operands + MIXED * DIM, channel, mixed, DIM, MASKED)
     h = load_vector(vectors + OUT_BIAS * DIM, channel, DIM)[None, :] + tl.zeros(
@@ -264,8 +266,8 @@ def fused_forward_kernel(
     channel = tl.arange(0, PAD)
     inside = (channel < DIM)[None, :]
     inputs = x_ptr + ((word * nodes + 2 * parent) * DIM)[:, None]
-    f = _forward_tile(
-        inputs, computed, paired, matrices_ptr, vectors, matrices_ptr, y_ptr,
+    f = forward_tile(
+        inputs, inputs + DIM, computed, paired, matrices_ptr, vectors, matrices_ptr, y_ptr, y_ptr,
         ROWS, DIM, PAD, UNITS, SILU, PRECISION, False,
     )  # fmt: skip
     y, _ = standardised(f, inside, DIM)
@@ -286,63 +288,22 @@ def fused_forward_kernel(
     )
 
 
-@triton.jit(do_not_specialize=["begin", "end", "nodes", "level", "offset"])
-def fused_backward_kernel(
-    x_ptr, dy_ptr, dx_ptr, operands_ptr, unscale_ptr, peaks_ptr, matrices_ptr, flat_ptr,
-    lengths_ptr, keys_ptr, cut_ptr, scale_ptr,
-    begin, end, nodes, level, offset,
-    x_stride, dy_stride, dx_stride, operands_stride, unscale_stride, peaks_stride,
-    matrices_stride, lengths_stride, keys_stride,
-    DIM: tl.constexpr, PAD: tl.constexpr, ROWS: tl.constexpr, UNITS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    SILU: tl.constexpr, PRECISION: tl.constexpr, HAS_LENGTHS: tl.constexpr, DROPOUT: tl.constexpr,
+@triton.jit
+def block_gradient(
+    dnorm, f, operands, matrices_ptr, vectors,
+    DIM: tl.constexpr, PAD: tl.constexpr, UNITS: tl.constexpr, SILU: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Recompute rows begin to end of one level and go back through them: dy -> dx, operands.
+    """Go back through norm and residual block: gradient of the norm's result -> of its input h.
 
-    The operands go to operands [M, capacity, columns] from row `offset` on, and the factor that
-    undoes the scale of their gradients to unscale [M, capacity / BLOCK_ROWS]. The scale comes from
-    peaks [M, levels + 1], the largest magnitude in dy at `level + 1`; that of dx goes to `level`.
-    Grid (row tiles, M). What one part writes another may read in another layout of threads, hence
-    the barriers. The gates wait in dx until dx is known.
+    f: what the norm was given. The operands of the weight gradients go to `operands` [R, 1].
     """
     AREA: tl.constexpr = DIM * DIM
     MASKED: tl.constexpr = PAD != DIM
     kind = matrices_ptr.dtype.element_ty
-    member = tl.program_id(1).to(tl.int64)
-    x_ptr += member * x_stride
-    dy_ptr += member * dy_stride
-    dx_ptr += member * dx_stride
-    matrices_ptr += member * matrices_stride
-    vectors = flat_ptr + member * (MATRICES * AREA + VECTORS * DIM) + MATRICES * AREA
-    tile = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    operands = (operands_ptr + member * operands_stride) + ((offset + tile) * COLUMNS)[:, None]
-    row = begin + tile
-    word, parent, computed, paired, finished = row_state(
-        row, end, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
-    )
     channel = tl.arange(0, PAD)
-    double = tl.arange(0, 2 * PAD)
     block = tl.arange(0, UNITS)
     inside = (channel < DIM)[None, :]
-    inputs = ((word * nodes + 2 * parent) * DIM)[:, None]
-    place = inputs + channel[None, :]
-    both = paired[:, None] & inside
-    f = _forward_tile(
-        x_ptr + inputs, computed, paired, matrices_ptr, vectors, operands, dx_ptr + inputs,
-        ROWS, DIM, PAD, UNITS, SILU, PRECISION, True,
-    )  # fmt: skip
-
-    up_scale, down_scale = gradient_scale(peaks_ptr + member * peaks_stride + level + 1)
-    first_row = offset + tl.program_id(0) * ROWS
-    tl.store(unscale_ptr + member * unscale_stride + first_row // BLOCK_ROWS, down_scale)
-
-    dy_place = dy_ptr + (row * DIM)[:, None] + channel[None, :]
-    dnorm = tl.load(dy_place, mask=computed[:, None] & inside, other=0.0) * up_scale
-    if DROPOUT:
-        dnorm *= dropout_factor(
-            keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
-            level, word, parent, computed, channel, DIM,
-        )  # fmt: skip
     normed, inverse = standardised(f, inside, DIM)
     norm_weight = load_vector(vectors + NORM_WEIGHT * DIM, channel, DIM)
     for part in tl.static_range(2):
@@ -367,16 +328,30 @@ def fused_backward_kernel(
         _store(operands + DPU * DIM, unit, dpu, 4 * DIM, False)
         up = _untransposed(matrices_ptr + UP * AREA, unit, channel, 4 * DIM, DIM, DIM, MASKED)
         dh = tl.dot(dpu, up, dh, input_precision=PRECISION)
+    return dh
 
-    alone = (row < end) & ~paired
-    dx = tl.where(computed[:, None], dh * down_scale, 0.0)
-    if HAS_LENGTHS:
-        dx += tl.load(dy_place, mask=finished[:, None] & inside, other=0.0)
-    tl.store(dx_ptr + place, dx, mask=alone[:, None] & inside)
-    beside = (alone & (2 * parent + 1 < nodes))[:, None] & inside
-    tl.store(dx_ptr + place + DIM, tl.zeros_like(dx), mask=beside)
-    largest = tl.max(tl.max(tl.where(alone[:, None] & inside, tl.abs(dx), 0.0), axis=1), axis=0)
 
+@triton.jit
+def operator_gradient(
+    x_ptr, dx_ptr, here, beside, paired, dh, operands, matrices_ptr, down_scale,
+    ROWS: tl.constexpr, DIM: tl.constexpr, PAD: tl.constexpr, UNITS: tl.constexpr,
+    SILU: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Go back through the operator: dh [R, PAD] -> gradients of both inputs, and the largest.
+
+    here, beside: where the inputs lie in x, and their gradients in dx, as offsets [R, 1]. The gates
+    wait in dx until dx is known.
+    """
+    AREA: tl.constexpr = DIM * DIM
+    MASKED: tl.constexpr = PAD != DIM
+    kind = matrices_ptr.dtype.element_ty
+    channel = tl.arange(0, PAD)
+    double = tl.arange(0, 2 * PAD)
+    block = tl.arange(0, UNITS)
+    both = paired[:, None] & (channel < DIM)[None, :]
+    here = here + channel[None, :]
+    beside = beside + channel[None, :]
+    largest = 0.0
     dh = tl.where(paired[:, None], dh, 0.0).to(kind)
     _store(operands + DH * DIM, channel, dh, DIM, MASKED)
     matrix = _untransposed(matrices_ptr + OUT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
@@ -384,18 +359,18 @@ def fused_backward_kernel(
     _store(operands + DMIXED * DIM, channel, dmixed, DIM, MASKED)
     matrix = _untransposed(matrices_ptr + LEFT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
     dgated = tl.dot(dmixed, matrix, input_precision=PRECISION)
-    dgate_left = (dgated * tl.load(x_ptr + place, mask=both, other=0.0)).to(kind)
+    dgate_left = (dgated * tl.load(x_ptr + here, mask=both, other=0.0)).to(kind)
     _store(operands + DGATE * DIM, channel, dgate_left, DIM, MASKED)
-    dgated *= tl.load(dx_ptr + place, mask=both, other=0.0)
+    dgated *= tl.load(dx_ptr + here, mask=both, other=0.0)
     tl.debug_barrier()
-    tl.store(dx_ptr + place, dgated, mask=both)
+    tl.store(dx_ptr + here, dgated, mask=both)
     matrix = _untransposed(matrices_ptr + RIGHT * AREA, channel, channel, DIM, DIM, DIM, MASKED)
     dgated = tl.dot(dmixed, matrix, input_precision=PRECISION)
-    dgate_right = (dgated * tl.load(x_ptr + place + DIM, mask=both, other=0.0)).to(kind)
+    dgate_right = (dgated * tl.load(x_ptr + beside, mask=both, other=0.0)).to(kind)
     _store(operands + (DGATE + 1) * DIM, channel, dgate_right, DIM, MASKED)
-    dgated *= tl.load(dx_ptr + place + DIM, mask=both, other=0.0)
+    dgated *= tl.load(dx_ptr + beside, mask=both, other=0.0)
     tl.debug_barrier()
-    tl.store(dx_ptr + place + DIM, dgated, mask=both)
+    tl.store(dx_ptr + beside, dgated, mask=both)
 
     dp1 = tl.zeros((ROWS, 2 * PAD), dtype=tl.float32)
     for start in range(0, 4 * DIM, UNITS):
@@ -430,11 +405,84 @@ def fused_backward_kernel(
             2 * DIM,
             MASKED,
         )
-        dx = tl.load(dx_ptr + place + side * DIM, mask=both, other=0.0)
+        place = here if side == 0 else beside
+        dx = tl.load(dx_ptr + place, mask=both, other=0.0)
         dx = tl.dot(dp1, first, dx, input_precision=PRECISION) * down_scale
-        tl.store(dx_ptr + place + side * DIM, dx, mask=both)
+        tl.store(dx_ptr + place, dx, mask=both)
         side_largest = tl.max(tl.max(tl.where(both, tl.abs(dx), 0.0), axis=1), axis=0)
         largest = tl.maximum(largest, side_largest)
+    return largest
+
+
+@triton.jit(do_not_specialize=["begin", "end", "nodes", "level", "offset"])
+def fused_backward_kernel(
+    x_ptr, dy_ptr, dx_ptr, operands_ptr, unscale_ptr, peaks_ptr, matrices_ptr, flat_ptr,
+    lengths_ptr, keys_ptr, cut_ptr, scale_ptr,
+    begin, end, nodes, level, offset,
+    x_stride, dy_stride, dx_stride, operands_stride, unscale_stride, peaks_stride,
+    matrices_stride, lengths_stride, keys_stride,
+    DIM: tl.constexpr, PAD: tl.constexpr, ROWS: tl.constexpr, UNITS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    SILU: tl.constexpr, PRECISION: tl.constexpr, HAS_LENGTHS: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """Recompute rows begin to end of one level and go back through them: dy -> dx, operands.
+
+    The operands go to operands [M, capacity, columns] from row `offset` on, and the factor that
+    undoes the scale of their gradients to unscale [M, capacity / BLOCK_ROWS]. The scale comes from
+    peaks [M, levels + 1], the largest magnitude in dy at `level + 1`; that of dx goes to `level`.
+    Grid (row tiles, M). What one part writes another may read in another layout of threads, hence
+    the barriers.
+    """
+    AREA: tl.constexpr = DIM * DIM
+    member = tl.program_id(1).to(tl.int64)
+    x_ptr += member * x_stride
+    dy_ptr += member * dy_stride
+    dx_ptr += member * dx_stride
+    matrices_ptr += member * matrices_stride
+    vectors = flat_ptr + member * (MATRICES * AREA + VECTORS * DIM) + MATRICES * AREA
+    tile = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    operands = (operands_ptr + member * operands_stride) + ((offset + tile) * COLUMNS)[:, None]
+    row = begin + tile
+    word, parent, computed, paired, finished = row_state(
+        row, end, nodes, lengths_ptr + member * lengths_stride, HAS_LENGTHS
+    )
+    channel = tl.arange(0, PAD)
+    inside = (channel < DIM)[None, :]
+    inputs = ((word * nodes + 2 * parent) * DIM)[:, None]
+    place = inputs + channel[None, :]
+    f = forward_tile(
+        x_ptr + inputs, x_ptr + inputs + DIM, computed, paired, matrices_ptr, vectors, operands,
+        dx_ptr + inputs, dx_ptr + inputs + DIM,
+        ROWS, DIM, PAD, UNITS, SILU, PRECISION, True,
+    )  # fmt: skip
+
+    up_scale, down_scale = gradient_scale(peaks_ptr + member * peaks_stride + level + 1)
+    first_row = offset + tl.program_id(0) * ROWS
+    tl.store(unscale_ptr + member * unscale_stride + first_row // BLOCK_ROWS, down_scale)
+
+    dy_place = dy_ptr + (row * DIM)[:, None] + channel[None, :]
+    dnorm = tl.load(dy_place, mask=computed[:, None] & inside, other=0.0) * up_scale
+    if DROPOUT:
+        dnorm *= dropout_factor(
+            keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
+            level, word, parent, computed, channel, DIM,
+        )  # fmt: skip
+    dh = block_gradient(dnorm, f, operands, matrices_ptr, vectors, DIM, PAD, UNITS, SILU, PRECISION)
+
+    alone = (row < end) & ~paired
+    dx = tl.where(computed[:, None], dh * down_scale, 0.0)
+    if HAS_LENGTHS:
+        dx += tl.load(dy_place, mask=finished[:, None] & inside, other=0.0)
+    tl.store(dx_ptr + place, dx, mask=alone[:, None] & inside)
+    beside = (alone & (2 * parent + 1 < nodes))[:, None] & inside
+    tl.store(dx_ptr + place + DIM, tl.zeros_like(dx), mask=beside)
+    largest = tl.max(tl.max(tl.where(alone[:, None] & inside, tl.abs(dx), 0.0), axis=1), axis=0)
+
+    side_largest = operator_gradient(
+        x_ptr, dx_ptr, inputs, inputs + DIM, paired, dh, operands, matrices_ptr, down_scale,
+        ROWS, DIM, PAD, UNITS, SILU, PRECISION,
+    )  # fmt: skip
+    largest = tl.maximum(largest, side_largest)
     bits = largest.to(tl.int32, bitcast=True)
     tl.atomic_max(peaks_ptr + member * peaks_stride + level, bits, sem="relaxed")
 

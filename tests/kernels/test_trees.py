@@ -1,0 +1,111 @@
+"""Random trees in the kernels against the plain code: tables, values and every gradient."""
+
+import pytest
+import torch
+from torch.func import stack_module_state, vmap
+
+import ldru
+from ldru.base.randomness import Stream, fold, seed_key
+from ldru.tree import RandomTrees
+from tests.kernels.test_fused import DEVICE, encoder, in_float64, set_keys
+
+pytest.importorskip("triton")
+from ldru.training.fleet import call_method
+
+
+def tree_keys(count, *, seed=0):
+    key = fold(seed_key(seed), Stream.TREES)
+    return fold(key, torch.arange(count)).to(DEVICE)
+
+
+def compare(model, x, lengths, *, tolerance):
+    """The fused path against the plain one in float64."""
+    exact = in_float64(model)
+    wide = x.detach().double().requires_grad_()
+    x = x.detach().requires_grad_()
+    trees = RandomTrees(tree_keys(len(x)), x.shape[1], lengths, 0.3)
+    ours, theirs = model.forward_along(x, trees, lengths), exact.forward_along(wide, trees, lengths)
+    torch.testing.assert_close(ours.double(), theirs, rtol=tolerance, atol=tolerance)
+    weight = torch.randn_like(theirs)
+    (ours * weight.float()).sum().backward()
+    (theirs * weight).sum().backward()
+    pairs = [(x.grad, wide.grad)]
+    pairs += [(a.grad, b.grad) for a, b in zip(model.parameters(), exact.parameters(), strict=True)]
+    for found, want in pairs:
+        scale = want.norm() + 1e-12
+        assert (found.double() - want).norm() / scale < 20 * tolerance
+
+
+@pytest.mark.parametrize("activation", ["relu", "silu"])
+@pytest.mark.parametrize(("length", "is_padded"), [(2, False), (3, True), (9, False), (13, True)])
+@pytest.mark.parametrize("dropout", [0.0, 0.25])
+def test_words_are_reduced_along_the_same_trees(activation, length, is_padded, dropout):
+    model = encoder(16, activation, dropout)
+    if dropout:
+        set_keys(model, batch=5, seed=1)
+    else:
+        model.eval()
+    x = torch.randn(5, length, 16, device=DEVICE)
+    lengths = torch.tensor([length, 1, 2, max(1, length - 1), 2], device=DEVICE)
+    compare(model, x, lengths if is_padded else None, tolerance=1e-5)
+
+
+def test_padding_holds_anything_and_gets_no_gradient():
+    model = encoder(16, "relu").eval()
+    x = torch.randn(3, 6, 16, device=DEVICE)
+    lengths = torch.tensor([6, 3, 1], device=DEVICE)
+    trees = RandomTrees(tree_keys(3), 6, lengths, 0.3)
+    spoiled = x.clone()
+    spoiled[torch.arange(6, device=DEVICE) >= lengths[:, None]] = torch.nan
+    spoiled.requires_grad_()
+    found = model.forward_along(spoiled, trees, lengths)
+    assert torch.equal(found, model.forward_along(x, trees, lengths))
+    found.sum().backward()
+    beyond = torch.arange(6, device=DEVICE) >= lengths[:, None]
+    assert spoiled.grad.isfinite().all()
+    assert (spoiled.grad[beyond] == 0).all()
+
+
+def test_a_fleet_is_one_call_and_agrees_with_each_member():
+    models = [encoder(16, "relu", 0.25, seed=seed) for seed in (1, 2)]
+    for seed, model in enumerate(models):
+        set_keys(model, batch=3, seed=seed)
+    x = torch.randn(2, 3, 7, 16, device=DEVICE)
+    lengths = torch.tensor([[7, 1, 2], [6, 6, 6]], device=DEVICE)
+    keys = torch.stack([tree_keys(3, seed=seed) for seed in (0, 1)])
+    parameters, _ = stack_module_state(models)
+    parameters = {name: p.detach().requires_grad_() for name, p in parameters.items()}
+    buffers = {
+        f"dropout.{part}": torch.stack([getattr(model.dropout, part) for model in models])
+        for part in ("keys", "cut", "scale")
+    }
+
+    def call(parameters, buffers, x, keys, lengths):
+        trees = RandomTrees(keys, 7, lengths, 0.3)
+        state = {**parameters, **buffers}
+        return call_method(models[0], "forward_along", state, x, trees, lengths)
+
+    together = vmap(call)(parameters, buffers, x, keys, lengths)
+    together.square().sum().backward()
+    for index, model in enumerate(models):
+        trees = RandomTrees(keys[index], 7, lengths[index], 0.3)
+        alone = model.forward_along(x[index], trees, lengths[index])
+        torch.testing.assert_close(together[index], alone, rtol=0, atol=1e-6)
+        alone.square().sum().backward()
+        for name, parameter in model.named_parameters():
+            torch.testing.assert_close(
+                parameters[name].grad[index], parameter.grad, rtol=1e-5, atol=1e-5
+            )
+
+
+def test_what_the_kernels_cannot_take_is_said():
+    model = encoder(16, "relu").eval()
+    given = ldru.draw_trees(tree_keys(1), length=4)
+    with pytest.raises(ldru.LdruError, match="take no given ones"):
+        model.forward_along(torch.randn(1, 4, 16, device=DEVICE), given)
+    model = encoder(80, "relu").eval()
+    trees = RandomTrees(tree_keys(1), 4, None, 0.3)
+    with pytest.raises(ldru.LdruError, match="up to width 64, not 80"):
+        model.forward_along(torch.randn(1, 4, 80, device=DEVICE), trees)
+    model.backend = "auto"  # plain code takes what the kernels do not
+    assert model.forward_along(torch.randn(1, 4, 80, device=DEVICE), trees).shape == (1, 80)
