@@ -13,11 +13,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
-# Parity of words up to length 40, tried on words up to length 500; SEED=3 trains another model.
+# Parity of words up to length 40, tried on words up to length 500, then judged at every length;
+# SEED=3 trains another model.
 # One thread: a model this small gains little from two, and loses much when cores are shared.
 demo: install
 	OMP_NUM_THREADS=1 $(BIN)/ldru train parity_check --dim 24 --batch-size 64 --steps 4000 \
 	  --words 64 --seeds $(SEED) --out runs/demo --resume
+	OMP_NUM_THREADS=1 $(BIN)/ldru extract runs/demo/parity_check-ldru-seed$(SEED)-*
 
 check: install
 	$(BIN)/ruff format --check .

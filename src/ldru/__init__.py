@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.reproduce.work import work_on as work_on
     from ldru.runs.pack import pack as pack
     from ldru.runs.pack import unpack as unpack
+    from ldru.runs.recipe import Recipe as Recipe
+    from ldru.runs.recipe import recipe as recipe
     from ldru.runs.results import Results as Results
     from ldru.runs.run import Run as Run
     from ldru.runs.run import load as load
@@ -84,6 +86,7 @@ _HOMES = {
     "MooreMachine": "ldru.automata.machine",
     "OPERATORS": "ldru.operators",
     "PartResult": "ldru.evaluation.accuracy",
+    "Recipe": "ldru.runs.recipe",
     "RegularTask": "ldru.tasks.regular_task",
     "Results": "ldru.runs.results",
     "Run": "ldru.runs.run",
@@ -110,6 +113,7 @@ _HOMES = {
     "markdown_table": "ldru.reproduce.render",
     "monoid": "ldru.automata.monoid",
     "pack": "ldru.runs.pack",
+    "recipe": "ldru.runs.recipe",
     "register": "ldru.models.registry",
     "table_runs": "ldru.reproduce.table_runs",
     "task": "ldru.tasks.find",

@@ -14,6 +14,7 @@ from tyro.conf import Positional
 from ldru.automata.named import PAPERS
 from ldru.base.errors import LdruError
 from ldru.paper.settings import SIZES, SUBSET, SUBSETS, TEXT_TASKS
+from ldru.runs.recipe import RecipeName
 
 SCRIPTS = {
     "bash": """\
@@ -126,6 +127,7 @@ VALUES = {
     "--device": ("cpu", "cuda"),
     "--track": ("tensorboard", "wandb"),
     "--model": tuple(SIZES),
+    "--recipe": get_args(RecipeName),
     "--tasks": PAPERS,
 }
 

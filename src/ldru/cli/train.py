@@ -16,6 +16,7 @@ from ldru.cli.eval import draw, show_evaluation
 from ldru.models.registry import model_name, model_spec
 from ldru.models.spec import ModelSpec
 from ldru.paper.settings import completed, default_model, study_of, study_training
+from ldru.runs.recipe import RecipeName, recipe
 from ldru.tasks.spec import TaskSpec
 from ldru.training.execution import CHECKPOINT_SECONDS, Execution
 from ldru.training.spec import TrainSpec
@@ -38,6 +39,8 @@ class Train:
         data: a folder of texts, to be tokenised unless that was done (see `ldru prepare`).
         vocabulary: its vocab.txt, where it has none.
         model: a name from `ldru models`; its settings are options too.
+        recipe: paper (the settings of the paper's text) or random_trees (leaf block, no L2, decay,
+            half of the steps along random trees): the defaults of the options below, for an LDRU.
         seeds: one model each.
         out: folder for the run folders.
         resume: keep finished runs and go on from the last checkpoint.
@@ -57,6 +60,7 @@ class Train:
     data: str | None = None
     vocabulary: Path | None = None
     model: str = "ldru"
+    recipe: RecipeName = "paper"
     seeds: tuple[int, ...] = (0,)
     out: Path = Path("runs")
     resume: bool = False
@@ -186,6 +190,11 @@ def command(arguments: list[str]) -> type[Train]:
     data = next((spec for spec in specs if study_of(spec) in ("listops", "text")), None)
     settings = model_spec(model) if data is None else default_model(data, model)
     train = TrainSpec() if data is None else study_training(data, model)
+    if named.get("--recipe", "paper") != "paper":
+        if model != "ldru" or data is not None:
+            raise LdruError("recipes are for an LDRU on regular languages: leave --recipe out")
+        chosen = recipe(named["--recipe"])
+        settings, train = chosen.model, chosen.train
     fields: list[tuple] = [
         ("settings", Annotated[type(settings), OmitArgPrefixes], field(default=settings)),
         ("train", OmitArgPrefixes[TrainSpec], field(default=train)),

@@ -12,7 +12,7 @@ agree with is `ldru.tree.random_trees`.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 
 import torch
 import triton
@@ -214,7 +214,7 @@ def tree_backward_kernel(
     tl.atomic_max(peak, bits, sem="relaxed")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _counts(numbers: tuple[int, ...], device: torch.device) -> Tensor:
     """Numbers on a device, kept for good: a captured step cannot copy, and goes on reading them."""
     return torch.tensor(numbers, dtype=torch.int32, device=device)
