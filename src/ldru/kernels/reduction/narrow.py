@@ -246,6 +246,21 @@ def forward_tile(
     return f
 
 
+@triton.jit
+def normed_tile(
+    f, vectors, keys_ptr, cut_ptr, scale_ptr, level, word, node, computed,
+    DIM: tl.constexpr, PAD: tl.constexpr, DROPOUT: tl.constexpr,
+):  # fmt: skip
+    """The end of a level: layer norm and dropout of what `forward_tile` gave: [R, PAD]."""
+    channel = tl.arange(0, PAD)
+    y, _ = standardised(f, (channel < DIM)[None, :], DIM)
+    y *= load_vector(vectors + NORM_WEIGHT * DIM, channel, DIM)[None, :]
+    y += load_vector(vectors + NORM_BIAS * DIM, channel, DIM)[None, :]
+    if DROPOUT:
+        y *= dropout_factor(keys_ptr, cut_ptr, scale_ptr, level, word, node, computed, channel, DIM)
+    return y
+
+
 @triton.jit(do_not_specialize=["rows", "nodes", "level"])
 def fused_forward_kernel(
     x_ptr, y_ptr, matrices_ptr, flat_ptr, lengths_ptr, keys_ptr, cut_ptr, scale_ptr,
@@ -270,14 +285,10 @@ def fused_forward_kernel(
         inputs, inputs + DIM, computed, paired, matrices_ptr, vectors, matrices_ptr, y_ptr, y_ptr,
         ROWS, DIM, PAD, UNITS, SILU, PRECISION, False,
     )  # fmt: skip
-    y, _ = standardised(f, inside, DIM)
-    y *= load_vector(vectors + NORM_WEIGHT * DIM, channel, DIM)[None, :]
-    y += load_vector(vectors + NORM_BIAS * DIM, channel, DIM)[None, :]
-    if DROPOUT:
-        y *= dropout_factor(
-            keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
-            level, word, parent, computed, channel, DIM,
-        )  # fmt: skip
+    y = normed_tile(
+        f, vectors, keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
+        level, word, parent, computed, DIM, PAD, DROPOUT,
+    )  # fmt: skip
     if HAS_LENGTHS:
         whole = tl.load(inputs + channel[None, :], mask=finished[:, None] & inside, other=0.0)
         y = tl.where(finished[:, None], whole, y)

@@ -21,13 +21,9 @@ from torch import Tensor
 
 from ldru.kernels.elements import (
     MATRICES,
-    NORM_BIAS,
-    NORM_WEIGHT,
     VECTORS,
     dropout_factor,
-    load_vector,
     mix,
-    standardised,
 )
 from ldru.kernels.reduction.fused import Drop
 from ldru.kernels.reduction.launch import Settings, fitting
@@ -40,6 +36,7 @@ from ldru.kernels.reduction.narrow import (
     SILU_COLUMNS,
     block_gradient,
     forward_tile,
+    normed_tile,
     operator_gradient,
 )
 from ldru.kernels.reduction.operands import (
@@ -141,14 +138,10 @@ def tree_forward_kernel(
         matrices_ptr, vectors, matrices_ptr, nodes_ptr, nodes_ptr,
         ROWS, DIM, PAD, UNITS, SILU, PRECISION, False,
     )  # fmt: skip
-    y, _ = standardised(f, inside, DIM)
-    y *= load_vector(vectors + NORM_WEIGHT * DIM, channel, DIM)[None, :]
-    y += load_vector(vectors + NORM_BIAS * DIM, channel, DIM)[None, :]
-    if DROPOUT:
-        y *= dropout_factor(
-            keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
-            level, word, number, computed, channel, DIM,
-        )  # fmt: skip
+    y = normed_tile(
+        f, vectors, keys_ptr + member * keys_stride, cut_ptr + member, scale_ptr + member,
+        level, word, number, computed, DIM, PAD, DROPOUT,
+    )  # fmt: skip
     place = nodes_ptr + ((base + row) * DIM)[:, None] + channel[None, :]
     tl.store(place, y, mask=computed[:, None] & inside)
 
