@@ -38,3 +38,11 @@ def test_the_two_commands_are_on_the_first_screen():
     first_screen = README[:1500]
     assert "make demo" in first_screen
     assert "make test" in first_screen
+    assert README.index("![") < README.index("make demo")  # the picture comes first
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_import_public_names_alone(name):
+    modules = re.findall(r"^(?:import|from) (ldru[\w.]*)", EXAMPLES[name], flags=re.MULTILINE)
+    assert set(modules) <= {"ldru", "ldru.huggingface"}
