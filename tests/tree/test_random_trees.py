@@ -136,3 +136,9 @@ def test_trees_that_do_not_fit_are_one_clear_error(levels, message):
 def test_a_share_that_merges_nothing_is_an_error(share):
     with pytest.raises(ldru.LdruError, match=r"share of the nodes in \(0, 1\]"):
         draw_trees(keys(1), length=4, share=share)
+
+
+def test_a_share_too_small_for_a_length_is_an_error():
+    draw_trees(keys(1), length=120, share=0.001)  # one pair a level
+    with pytest.raises(ldru.LdruError, match=r"length 500 have 499 levels, and at most 127"):
+        draw_trees(keys(1), length=500, share=0.001)

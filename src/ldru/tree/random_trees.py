@@ -17,6 +17,9 @@ from ldru.base.randomness import WORD, bits
 PLACES = 2**24
 """How many nodes of a level the bits of one key can tell apart."""
 
+MAX_LEVELS = 2**31 // PLACES - 1
+"""Places are counted in 31 bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trees:
@@ -84,11 +87,7 @@ class RandomTrees:
     @property
     def merges(self) -> list[int]:
         """The most pairs that a word merges at each level."""
-        found, nodes = [], self.length
-        while nodes > 1:
-            found.append(num_merges(nodes, share=self.share))
-            nodes -= found[-1]
-        return found
+        return level_merges(self.length, share=self.share)
 
     @property
     def pairs(self) -> list[int]:
@@ -100,15 +99,25 @@ class RandomTrees:
         return draw_trees(self.keys, length=self.length, lengths=self.lengths, share=self.share)
 
 
-def check_share(share: float, *, name: str = "merge_share") -> None:
-    """Raise unless a share of the nodes can be merged."""
-    if not 0 < share <= 1:
-        raise LdruError(f"{name} is a share of the nodes in (0, 1], got {share}")
-
-
 def num_merges(nodes: int, *, share: float) -> int:
     """How many pairs a level of so many nodes merges: about that share of the nodes, at least 1."""
     return min(nodes // 2, max(1, round(share * nodes)))
+
+
+def level_merges(length: int, *, share: float) -> list[int]:
+    """How many pairs each level over so many leaves merges, down to one node."""
+    if not 0 < share <= 1:
+        raise LdruError(f"trees merge a share of the nodes in (0, 1], got {share}")
+    found, nodes = [], length
+    while nodes > 1:
+        found.append(num_merges(nodes, share=share))
+        nodes -= found[-1]
+    if len(found) > MAX_LEVELS:
+        raise LdruError(
+            f"merging {share} of the nodes, words of length {length} have {len(found)} levels, and "
+            f"at most {MAX_LEVELS} are drawn: choose a larger share"
+        )
+    return found
 
 
 def draw_trees(
@@ -125,14 +134,10 @@ def draw_trees(
     >>> [level.shape[1] for level in ldru.draw_trees(keys, length=10).levels]
     [7, 5, 3, 2, 1]
     """
-    check_share(share, name="share")
-    levels, merges = [], []
-    counts = lengths
-    for number in range(PLACES):
-        if length <= 1:
-            break
-        most = num_merges(length, share=share)
-        width = length - most
+    levels, counts, width = [], lengths, length
+    merges = level_merges(length, share=share)
+    for number, most in enumerate(merges):
+        width -= most
         place = torch.arange(width, device=keys.device)
         noise = bits(keys, width, begin=number * PLACES).to(torch.int64) & (WORD - 1)
         pairs: int | Tensor = most
@@ -142,8 +147,6 @@ def draw_trees(
             noise = torch.where(place < counts[..., None], noise, WORD)  # padding comes last
         rank = noise.argsort(dim=-1, stable=True).argsort(dim=-1)
         levels.append(rank < pairs)
-        merges.append(most)
-        length = width
     return Trees(levels=tuple(levels), merges=tuple(merges))
 
 
