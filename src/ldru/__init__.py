@@ -44,6 +44,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.reproduce.work import work_on as work_on
     from ldru.runs.pack import pack as pack
     from ldru.runs.pack import unpack as unpack
+    from ldru.runs.prove import Round as Round
+    from ldru.runs.prove import train_until_proved as train_until_proved
     from ldru.runs.recipe import Recipe as Recipe
     from ldru.runs.recipe import recipe as recipe
     from ldru.runs.results import Results as Results
@@ -89,6 +91,7 @@ _HOMES = {
     "Recipe": "ldru.runs.recipe",
     "RegularTask": "ldru.tasks.regular_task",
     "Results": "ldru.runs.results",
+    "Round": "ldru.runs.prove",
     "Run": "ldru.runs.run",
     "TABLES": "ldru.paper.tables",
     "TASKS": "ldru.tasks.regular",
@@ -120,6 +123,7 @@ _HOMES = {
     "text": "ldru.tasks.text",
     "train": "ldru.runs.train",
     "train_many": "ldru.runs.train",
+    "train_until_proved": "ldru.runs.prove",
     "tree_levels": "ldru.tree",
     "tree_reduce": "ldru.tree",
     "unpack": "ldru.runs.pack",

@@ -9,7 +9,7 @@ from torch.func import stack_module_state, vmap
 
 import ldru
 from ldru.base.randomness import fold, seed_key
-from ldru.layers.dropout import Dropout
+from ldru.layers.dropout import Dropout, rate_buffers
 from ldru.operators import MLPOperator
 from ldru.training.fleet import WITH_ASSOCIATIVITY, call_method
 
@@ -64,7 +64,7 @@ def in_float64(model):
 def set_keys(model, batch, seed):
     """What a fleet does before each step."""
     model.train()
-    rate = model.dropout.rate_buffers(dtype=torch.float32)
+    rate = rate_buffers(torch.tensor(model.dropout.rate), dtype=torch.float32)
     model.dropout.keys = fold(seed_key(seed)[None], torch.arange(batch)).to(DEVICE)
     model.dropout.cut, model.dropout.scale = rate["cut"].to(DEVICE), rate["scale"].to(DEVICE)
 

@@ -10,7 +10,7 @@ import ldru
 from ldru.base.errors import LdruError
 from ldru.base.json import from_json, to_json
 from ldru.base.randomness import fold, seed_key
-from ldru.layers.dropout import Dropout, Keyed
+from ldru.layers.dropout import Dropout, Keyed, rate_buffers
 from ldru.models.registry import MODELS, model_name
 from ldru.paper.settings import SIZES, default_model
 from ldru.tasks.spec import TaskSpec
@@ -153,7 +153,7 @@ def random_buffers(model, members, batch):
             keys = seed_key([100 * number + member for member in range(members)])
             buffers[f"{name}.keys"] = fold(keys[:, None], torch.arange(batch))
         if isinstance(layer, Dropout):
-            for part, value in layer.rate_buffers(dtype=torch.double).items():
+            for part, value in rate_buffers(torch.tensor(layer.rate), dtype=torch.double).items():
                 buffers[f"{name}.{part}"] = value.expand(members)
     return buffers
 

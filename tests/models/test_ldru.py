@@ -5,7 +5,7 @@ import torch
 
 import ldru
 from ldru.base.randomness import bits, fold, seed_key
-from ldru.layers.dropout import Dropout
+from ldru.layers.dropout import Dropout, rate_buffers
 
 
 def classifier(**settings):
@@ -170,7 +170,7 @@ def test_keyed_dropout_is_the_stated_function():
     layer = Dropout(rate=0.25)
     keys = fold(seed_key(3)[None], torch.arange(4))
     layer.keys = keys
-    for name, value in layer.rate_buffers(dtype=torch.double).items():
+    for name, value in rate_buffers(torch.tensor(layer.rate), dtype=torch.double).items():
         setattr(layer, name, value)
     x = torch.ones(4, 6, 5, dtype=torch.double)
     out = layer(x, 2)

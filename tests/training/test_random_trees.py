@@ -70,10 +70,7 @@ def test_a_random_step_is_the_loss_along_drawn_trees():
         backend="reference",
     )
     want = torch.nn.functional.cross_entropy(model.head(roots), batch.labels[0])
-    fleet._dropout_rates = {
-        name: torch.zeros_like(rate) - 2**31 if name.endswith("cut") else torch.ones_like(rate)
-        for name, rate in fleet._dropout_rates.items()
-    }
+    fleet._full_rates = fleet._rate_buffers(torch.zeros(()))
     assert fleet.losses_along_trees(batch).item() == pytest.approx(want.item(), rel=1e-10)
 
 

@@ -32,6 +32,7 @@ class Stream(IntEnum):
     USER = 6
     ORDER = 7
     TREES = 8
+    HARD = 9
 
 
 def seed_key(seeds: int | Sequence[int], *, device: torch.device | str = "cpu") -> Tensor:

@@ -1,15 +1,17 @@
 """`ldru train`."""
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, get_origin
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, RunError
 from ldru.base.json import Json
 from ldru.cli.arguments import check_not_drawn, check_task_name, drawn_words
 from ldru.cli.eval import draw, show_evaluation
@@ -22,6 +24,7 @@ from ldru.training.execution import CHECKPOINT_SECONDS, Execution
 from ldru.training.spec import TrainSpec
 
 if TYPE_CHECKING:
+    from ldru.runs.prove import Round
     from ldru.runs.run import Run
     from ldru.tasks.task import Task
 
@@ -45,6 +48,9 @@ class Train:
         out: folder for the run folders.
         resume: keep finished runs and go on from the last checkpoint.
         init_from: a run folder whose weights to start from.
+        until_proved: go on with the words that the extracted machine shows to be wrong, until it is
+            right at every length; the machine is kept beside the weights (machine.json).
+        rounds: how often to go on, each for a fifth of the steps.
         lengths: lengths to evaluate, e.g. 41:500; by default 1:500.
         words: test words per length, by default 512.
         device: cpu or cuda; by default a GPU where there is one.
@@ -65,6 +71,8 @@ class Train:
     out: Path = Path("runs")
     resume: bool = False
     init_from: Path | None = None
+    until_proved: bool = False
+    rounds: int = 5
     lengths: str | None = None
     words: int | None = None
     device: str | None = None
@@ -90,7 +98,8 @@ class Train:
         if self.data is not None:
             for task in tasks:
                 prepare(task.name, data=self.data, vocabulary=self.vocabulary)
-        runs = self._train(tasks)
+        rounds = self._prove(tasks) if self.until_proved else []
+        runs = [last.run for last in rounds] if self.until_proved else self._train(tasks)
         if not this_process().is_first:  # of several processes one evaluates
             return
         results: list[Json] = []
@@ -102,6 +111,13 @@ class Train:
             draw(run, evaluation, run.folder / "accuracy.png", as_json=self.json)
         if self.json:
             print(json.dumps(results))
+        unproved = [last for last in rounds if not last.is_proved]
+        if unproved:
+            first = unproved[0]
+            raise RunError(
+                f"{len(unproved)} of {len(rounds)} runs are not proved, {first.run.spec.name} is "
+                f"{first.summary}; allow more steps, or more --rounds"
+            )
 
     def _tasks(self) -> "list[Task]":
         """The tasks that are named, which one command can train."""
@@ -147,6 +163,46 @@ class Train:
 
     def _train(self, tasks: "Sequence[Task]") -> "list[Run]":
         from ldru.runs.train import train_many
+
+        with self._execution(tasks) as execution:
+            runs = train_many(
+                tasks,
+                model=self.settings,
+                seeds=self.seeds,
+                settings=self.train,
+                init_from=self.init_from,
+                execution=execution,
+            )
+        return [run for by_seed in runs.values() for run in by_seed.values()]
+
+    def _prove(self, tasks: "Sequence[Task]") -> "list[Round]":
+        """Train every task and seed until it is proved: the last round of each."""
+        from ldru.analysis.counterexamples import check_provable
+        from ldru.runs.prove import train_until_proved
+
+        if self.init_from is not None:
+            raise LdruError("--until-proved begins with weights of its own: leave --init-from out")
+        for task in tasks:
+            check_provable(task, self.settings)
+        last = []
+        for task, seed in itertools.product(tasks, self.seeds):
+            with self._execution([task]) as execution:
+                rounds = train_until_proved(
+                    task,
+                    model=self.settings,
+                    seed=seed,
+                    settings=self.train,
+                    rounds=self.rounds,
+                    execution=execution,
+                    on_round=None if self.json else show_round,
+                )
+            last.append(rounds[-1])
+            keep_machine(rounds[-1])
+        return last
+
+    @contextmanager
+    def _execution(self, tasks: "Sequence[Task]") -> "Iterator[Execution]":
+        """How this command trains, with a bar for as long as it does."""
         from ldru.training.distributed import this_process
         from ldru.training.observers import ProgressBar, make_trackers
 
@@ -154,21 +210,32 @@ class Train:
         trackers = make_trackers(self.track if is_first else (), folder=self.out)
         resolved = [completed(task, self.settings, self.train) for task in tasks]
         with ProgressBar(steps=max(train.steps or 0 for _, train in resolved)) as bar:
-            runs = train_many(
-                tasks,
-                model=self.settings,
-                seeds=self.seeds,
-                settings=self.train,
-                init_from=self.init_from,
-                execution=Execution(
-                    out=self.out,
-                    resume=self.resume,
-                    device=self.device,
-                    checkpoint_seconds=self.checkpoint_seconds,
-                    observers=[bar, *trackers] if is_first else (),
-                ),
+            yield Execution(
+                out=self.out,
+                resume=self.resume,
+                device=self.device,
+                checkpoint_seconds=self.checkpoint_seconds,
+                observers=[bar, *trackers] if is_first else (),
             )
-        return [run for by_seed in runs.values() for run in by_seed.values()]
+
+
+def show_round(found: "Round") -> None:
+    """Print what a round came to."""
+    steps = found.run.spec.train.steps
+    print(f"{found.run.spec.name}: {steps:,} steps, {found.summary}", flush=True)
+
+
+def keep_machine(found: "Round") -> None:
+    """Write the extracted machine into the folder of its run, unless it is there."""
+    from ldru.base.files import write_text
+
+    if found.extraction is None:
+        return
+    assert found.run.folder is not None
+    path = found.run.folder / "machine.json"
+    if not path.exists():
+        data = {"run": found.run.spec.name, "task": found.run.task.name}
+        write_text(path, json.dumps({**data, **found.extraction.to_json()}) + "\n")
 
 
 def _usual(task: "Task", model: ModelSpec) -> tuple[object, ...]:

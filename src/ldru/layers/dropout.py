@@ -25,6 +25,16 @@ class Keyed(nn.Module):
         self.register_buffer("keys", None, persistent=False)
 
 
+def rate_buffers(rate: Tensor, *, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Dropout rates as a layer takes them: [...] -> [...] each.
+
+    cut: a signed 32-bit word below which an element is dropped; scale: of the others.
+    """
+    rate = rate.double()
+    cut = (rate * 2**32).round().clamp(max=2**32 - 1) - 2**31
+    return {"cut": cut.to(torch.int32), "scale": (1 / (1 - rate)).to(dtype)}
+
+
 class Dropout(Keyed):
     """Dropout whose mask is a function of each row's key, a call number and a place in the row.
 
@@ -45,15 +55,6 @@ class Dropout(Keyed):
         self.rate = rate
         for name in ("cut", "scale"):
             self.register_buffer(name, None, persistent=False)
-
-    def rate_buffers(self, *, dtype: torch.dtype) -> dict[str, Tensor]:
-        """The rate as tensors: a signed 32-bit word below which an element is dropped, a scale."""
-        return {
-            "cut": torch.tensor(
-                min(round(self.rate * 2**32), 2**32 - 1) - 2**31, dtype=torch.int32
-            ),
-            "scale": torch.tensor(1 / (1 - self.rate), dtype=dtype),
-        }
 
     def forward(self, x: Tensor, call: int = 0) -> Tensor:
         """Drop elements: [batch, ..., dim] -> [batch, ..., dim].
@@ -78,8 +79,9 @@ class Dropout(Keyed):
             return self.keys, self.cut, self.scale
         low, high = -(2**31), 2**31
         keys = torch.randint(low, high, (x.shape[0], 2), device=x.device).to(torch.int32)
-        rate = self.rate_buffers(dtype=x.dtype)
-        return keys, rate["cut"].to(x.device), rate["scale"].to(x.device)
+        rate = torch.tensor(self.rate, dtype=torch.float64, device=x.device)
+        buffers = rate_buffers(rate, dtype=x.dtype)
+        return keys, buffers["cut"], buffers["scale"]
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"

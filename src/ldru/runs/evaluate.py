@@ -1,6 +1,7 @@
 """Evaluate several runs at once: on a GPU, models of one architecture answer as a fleet."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -131,7 +132,7 @@ def _evaluate_fleet(
             task=run.task,
             build=run.spec.model.build,
             seed=run.spec.seed,
-            settings=run.spec.train,
+            settings=replace(run.spec.train, hard_words=0.0),
             initial=run.model.state_dict(),
         )
         for index, run in enumerate(runs)

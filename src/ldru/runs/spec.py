@@ -21,6 +21,7 @@ class RunSpec:
     """One model, one task, one seed.
 
     init_from: the digest of the run whose weights it starts from.
+    counterexamples: words that are among its hard ones from the start.
     """
 
     task: TaskSpec
@@ -28,6 +29,7 @@ class RunSpec:
     train: TrainSpec
     seed: int
     init_from: str | None = None
+    counterexamples: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, setup: Setup, *, seed: int) -> "RunSpec":
@@ -46,6 +48,10 @@ class RunSpec:
 
     def to_json(self) -> dict[str, Json]:
         """As JSON values, with the format's number."""
+        # Left out where there are none, so that the names of older runs stay.
+        words: dict[str, Json] = {}
+        if self.counterexamples:
+            words["counterexamples"] = list(self.counterexamples)
         return {
             "format": FORMAT,
             "task": to_json(self.task),
@@ -53,6 +59,7 @@ class RunSpec:
             "train": to_json(self.train),
             "seed": self.seed,
             "init_from": self.init_from,
+            **words,
         }
 
     @classmethod
@@ -79,12 +86,16 @@ class RunSpec:
             )
         settings = {key: value for key, value in model.items() if key != "name"}
         init_from = data.get("init_from")
+        words = data.get("counterexamples", [])
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise LdruError(f"counterexamples of a run are a list of words, got {words!r}")
         return cls(
             task=from_json(TaskSpec, data["task"]),
             model=from_json(MODELS[name], settings),
             train=from_json(TrainSpec, data["train"]),
             seed=data["seed"],
             init_from=None if init_from is None else str(init_from),
+            counterexamples=tuple(map(str, words)),
         )
 
 

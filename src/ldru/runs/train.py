@@ -233,6 +233,7 @@ def _member(spec: RunSpec, task: Task, source: Run | None) -> Member:
         seed=spec.seed,
         settings=spec.train,
         initial=initial,
+        counterexamples=[tokens for tokens, _ in task.encode_all(spec.counterexamples)],
     )
 
 

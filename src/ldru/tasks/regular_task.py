@@ -138,6 +138,10 @@ class RegularTask(Task):
             labels=torch.cat([labels for _, labels in parts], dim=-1),
         )
 
+    def label(self, tokens: Tensor) -> Tensor:
+        """The labels of any words, -1 outside the domain: [..., batch, length] -> [..., batch]."""
+        return _tables(self.machine, tokens.device).label(tokens.transpose(-1, -2))
+
     def shares(self, batch_size: int, length: int, split: Split) -> list[tuple[Share, int]]:
         """The shares of a batch of words of one length, and how many words each has."""
         shares = [share for share in getattr(self, split) if share.walk.is_possible(length)]

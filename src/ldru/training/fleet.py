@@ -18,14 +18,16 @@ from ldru.base.errors import LdruError
 from ldru.base.precision import products_in
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.evaluation.answers import ask
-from ldru.layers.dropout import Dropout, Keyed
+from ldru.layers.dropout import Dropout, Keyed, rate_buffers
 from ldru.layers.seeded import drawn
 from ldru.tasks.batch import PaddedBatch
-from ldru.tasks.task import Task
+from ldru.tasks.task import Task, Tokens
 from ldru.training.distributed import ALONE, Group
 from ldru.training.draws import make_draws
 from ldru.training.draws.base import random_tree_steps
+from ldru.training.draws.regular import RegularDraws
 from ldru.training.fused_optimizer import make_optimizer
+from ldru.training.hard_words import SEARCH_EVERY, HardWords
 from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
@@ -51,6 +53,7 @@ class Member:
     build: makes the model for a vocabulary and a number of classes.
     settings: resolved for the task.
     initial: weights to start from instead of drawn ones.
+    counterexamples: words that are among its hard ones from the start, as tokens [length] each.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Member:
     seed: int
     settings: TrainSpec
     initial: Mapping[str, Tensor] | None = None
+    counterexamples: Sequence[Tokens] = ()
 
     @property
     def steps(self) -> int:
@@ -120,7 +124,13 @@ class Fleet:
             batch_size=self.settings.batch_size,
             device=self.device,
         )
+        self.hard_words: HardWords | None = None
+        if self.settings.hard_words:
+            self.hard_words = self._make_hard_words()
         self._dropout_rates = self._stack_rates(models)
+        self._full_rates = self._rate_buffers(torch.ones((), device=self.device))
+        rises = [max(1.0, m.settings.dropout_rise * m.steps) for m in members]
+        self._rise_steps = torch.tensor(rises, dtype=torch.float64, device=self.device)
         self._classes = torch.tensor([m.task.num_classes for m in members], device=self.device)
         self._associativity = torch.tensor(
             [m.settings.associativity for m in members], dtype=self.dtype, device=self.device
@@ -132,6 +142,9 @@ class Fleet:
 
     def plan(self, begin: int, end: int) -> list[StepShape]:
         """Make ready for steps begin..end - 1: the shape of each."""
+        if self.hard_words is not None and begin % SEARCH_EVERY == 0:
+            with products_in(self.settings.precision, device=self.device):
+                self.hard_words.search(self.scores, self.step_number)
         lengths = self.draws.plan(begin, end, self.settings)
         are_random = random_tree_steps(begin, end, share=self.settings.random_trees)
         return list(map(StepShape, lengths, are_random))
@@ -158,6 +171,8 @@ class Fleet:
     def draw(self, length: int) -> PaddedBatch:
         """The words of the next step; of several processes, this one's share."""
         batch = self.draws.training(self.step_number, length, self.settings)
+        if self.hard_words is not None:
+            batch = self.hard_words.mix(batch, self.step_number, length)
         return PaddedBatch(
             *(None if part is None else self.group.share(part, dim=1) for part in batch)  # type: ignore[arg-type]
         )
@@ -203,15 +218,17 @@ class Fleet:
         state = {
             # Without its largest member, a fleet needs less padding.
             name: theirs.matrix([ours.member(matrix, i) for i in indices], dtype=self.dtype)
-            for name, matrix in self.state().items()
+            for name, matrix in self._matrices().items()
         }
+        if self.hard_words is not None and fleet.hard_words is not None:
+            state |= self.hard_words.rows(indices, longest=fleet.hard_words.longest)
         fleet.load_state(state, int(self.step_number))
         return fleet
 
     def state(self) -> dict[str, Tensor]:
-        """The tensors that a step changes, each [members, parameters]."""
-        averages = {} if self.average is None else {"average": self.average.matrix}
-        return {"parameters": self.parameters.matrix, **averages, **self.optimizer.state}
+        """The tensors that training changes, a row per member."""
+        pools = {} if self.hard_words is None else self.hard_words.state
+        return {**self._matrices(), **pools}
 
     def load_state(self, state: Mapping[str, Tensor], step: int) -> None:
         """Continue from a state of a fleet with the same members."""
@@ -277,17 +294,43 @@ class Fleet:
         axes = (0, 0, 0, *(None if part is None else 0 for part in (lengths, tree_keys)))
         return vmap(call, in_dims=axes)(*given)
 
+    def _matrices(self) -> dict[str, Tensor]:
+        """The tensors that a step changes, each [members, parameters]."""
+        averages = {} if self.average is None else {"average": self.average.matrix}
+        return {"parameters": self.parameters.matrix, **averages, **self.optimizer.state}
+
+    def _make_hard_words(self) -> HardWords:
+        if not isinstance(self.draws, RegularDraws):
+            raise LdruError(
+                f"{self.members[0].task.name!r} is a data set, which labels no other words: train "
+                "it with hard_words=0"
+            )
+        hard = HardWords(
+            self.draws, share=self.settings.hard_words, max_length=self.settings.max_length
+        )
+        for index, member in enumerate(self.members):
+            hard.plant(index, member.counterexamples)
+        return hard
+
     def _stack_rates(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
-        """The dropout rates of all members, by buffer name."""
-        stacked: dict[str, Tensor] = {}
-        for name, module in self.skeleton.named_modules():
-            if isinstance(module, Dropout):
-                rates = [model.get_submodule(name) for model in models]
-                buffers = [rate.rate_buffers(dtype=self.dtype) for rate in rates]  # type: ignore
-                for part in buffers[0]:
-                    column = torch.stack([buffer[part] for buffer in buffers])
-                    stacked[f"{name}.{part}"] = column.to(self.device)
-        return stacked
+        """The dropout rates of all members, by the layer's name: [members] each."""
+        return {
+            name: torch.tensor(
+                [model.get_submodule(name).rate for model in models],
+                dtype=torch.float64,
+                device=self.device,
+            )
+            for name, module in self.skeleton.named_modules()
+            if isinstance(module, Dropout)
+        }
+
+    def _rate_buffers(self, risen: Tensor) -> dict[str, Tensor]:
+        """The buffers of dropout, of which each member has risen to a share of its rate."""
+        return {
+            f"{name}.{part}": buffer
+            for name, rates in self._dropout_rates.items()
+            for part, buffer in rate_buffers(rates * risen, dtype=self.dtype).items()
+        }
 
     def _random_buffers(self, batch_size: int) -> dict[str, Tensor]:
         """This step's buffers of every random layer; each row of each layer has its own key."""
@@ -299,7 +342,10 @@ class Fleet:
         )
         keys = self.group.share(keys, dim=2)
         named = {f"{name}.keys": rows for name, rows in zip(layers, keys, strict=True)}
-        return {**named, **self._dropout_rates}
+        if not self.settings.dropout_rise:
+            return {**named, **self._full_rates}
+        risen = (self.step_number.double() / self._rise_steps).clamp(max=1)
+        return {**named, **self._rate_buffers(risen)}
 
     def _make_optimizer(self) -> Optimizer:
         def column(values: list[float]) -> Tensor:

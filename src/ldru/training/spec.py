@@ -41,6 +41,9 @@ class TrainSpec:
         random_trees: share of the steps that reduce every word along a random tree of its own. In
             these steps there is no associativity loss.
         merge_share: share of a level's nodes that such a tree merges in pairs.
+        hard_words: share of each batch that are words which the model answers worst (see
+            `ldru.training.hard_words`); for tasks that label any word.
+        dropout_rise: share of the steps over which dropout rises from 0 to the model's rate.
         decay: of the learning rate after the warm-up, to zero at the last step.
         average: share of the steps over which weights are averaged; 0 keeps no average.
         keep: which weights a run has in the end, and is validated with.
@@ -63,6 +66,8 @@ class TrainSpec:
     associativity: float = field(default=0.0, metadata=LATER)
     random_trees: float = field(default=0.0, metadata=LATER)
     merge_share: float = field(default=0.3, metadata=LATER)
+    hard_words: float = field(default=0.0, metadata=LATER)
+    dropout_rise: float = field(default=0.0, metadata=LATER)
     decay: Decay = field(default="none", metadata=LATER)
     average: float = field(default=0.0, metadata=LATER)
     keep: Kept = field(default="last", metadata=LATER)
@@ -82,11 +87,13 @@ class TrainSpec:
         for name in ("l2", "weight_decay", "associativity"):
             if not getattr(self, name) >= 0:
                 raise LdruError(f"{name} must not be negative, got {getattr(self, name)}")
-        for name in ("random_trees", "average"):
+        for name in ("random_trees", "average", "dropout_rise"):
             if not 0 <= getattr(self, name) <= 1:
                 raise LdruError(
                     f"{name} is a share of the steps in [0, 1], got {getattr(self, name)}"
                 )
+        if not 0 <= self.hard_words <= 1:
+            raise LdruError(f"hard_words is a share of each batch in [0, 1], got {self.hard_words}")
         if not 0 < self.merge_share <= 1:
             raise LdruError(
                 f"merge_share is a share of the nodes in (0, 1], got {self.merge_share}"

@@ -24,7 +24,7 @@ class RegularDraws(Draws):
         rows: dict[object, list[int]] = {}
         for index, task in enumerate(tasks):
             rows.setdefault(task.spec, []).append(index)
-        self._groups = [
+        self.groups = [
             (tasks[group[0]], torch.tensor(group, device=device)) for group in rows.values()
         ]
 
@@ -75,7 +75,7 @@ class RegularDraws(Draws):
         shape = (len(self.tasks), batch_size)
         tokens = torch.zeros(*shape, longest, dtype=torch.int64, device=self.device)
         labels = torch.zeros(shape, dtype=torch.int64, device=self.device)
-        for task, rows in self._groups:
+        for task, rows in self.groups:
             batch = task.draw(keys[rows], batch_size=batch_size, length=length, split=split)
             tokens[rows, :, : batch.tokens.shape[-1]] = batch.tokens
             labels[rows] = batch.labels

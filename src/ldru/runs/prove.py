@@ -1,0 +1,126 @@
+"""Train, extract, decide, and go on with the words that were wrong: until nothing is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ldru.analysis.counterexamples import check_provable, verdict_words, wrong_short_words
+from ldru.analysis.extraction import Extraction
+from ldru.base.errors import LdruError
+from ldru.models.spec import ModelSpec
+from ldru.paper.settings import default_model
+from ldru.runs.run import Run
+from ldru.runs.spec import check_seed
+from ldru.runs.train import run_spec, train_runs
+from ldru.tasks.find import as_task
+from ldru.tasks.task import Task
+from ldru.training.execution import Execution
+from ldru.training.loop import IN_MEMORY
+from ldru.training.spec import TrainSpec
+
+ROUNDS = 5
+SHARE_OF_STEPS = 0.2
+"""Of the first training's steps, what every further round takes."""
+
+SHARE_OF_WORDS = 0.25
+"""The least share of hard words in further rounds."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Round:
+    """One training and what was found of it.
+
+    wrong: the counterexamples that the next round is given.
+    extraction: the exact machine and the verdict on it; None where short words are wrong already.
+
+    >>> run = ldru.Run.open("parity_check")
+    >>> ldru.Round(run=run, wrong=("0110",), extraction=None).summary
+    'wrong on 1 short words, such as 0110'
+    """
+
+    run: Run
+    wrong: tuple[str, ...]
+    extraction: Extraction | None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the machine is right at every length, and no word of the network is wrong."""
+        found = self.extraction
+        return found is not None and found.is_correct and found.wrong is None
+
+    @property
+    def summary(self) -> str:
+        """The outcome in a sentence."""
+        if self.extraction is not None:
+            return self.extraction.summary
+        return f"wrong on {len(self.wrong):,} short words, such as {self.wrong[0]}"
+
+
+def train_until_proved(
+    task: str | Task,
+    *,
+    model: str | ModelSpec = "ldru",
+    seed: int = 0,
+    settings: TrainSpec | None = None,
+    rounds: int = ROUNDS,
+    execution: Execution = IN_MEMORY,
+    on_round: Callable[[Round], None] | None = None,
+) -> list[Round]:
+    """Train an LDRU until its extracted machine is right at every length.
+
+    After each training all short words are answered; if these are right, the exact machine is
+    extracted and judged. Where something is wrong, training goes on from there for a fifth of the
+    steps, with the wrong words among its hard ones, in at most `rounds` rounds. The last round says
+    what was reached.
+
+    model, settings: see `train`.
+
+    >>> rounds = ldru.train_until_proved(
+    ...     "parity_check",
+    ...     model=ldru.LDRUSpec(dim=8, dropout=0.0),
+    ...     settings=ldru.TrainSpec(steps=300, learning_rate=0.01, batch_size=64, max_length=10),
+    ... )
+    >>> rounds[-1].summary
+    'correct at every length'
+    """
+    given = as_task(task)
+    settled = default_model(given.spec, model)
+    found = check_provable(given, settled)
+    if rounds < 0:
+        raise LdruError(f"rounds must not be negative, got {rounds}")
+    spec = run_spec(found, settled, settings, seed=check_seed(seed))
+    done: list[Round] = []
+    source: Run | None = None
+    for number in range(rounds + 1):
+        runs = train_runs([spec], tasks={found.spec: found}, source=source, execution=execution)
+        source = runs[spec]
+        done.append(_judged(source))
+        if on_round is not None:
+            on_round(done[-1])
+        if done[-1].is_proved:
+            break
+        if number == 0:
+            spec = replace(spec, train=_going_on(spec.train))
+        wrong = done[-1].wrong
+        spec = replace(spec, init_from=source.spec.digest, counterexamples=wrong)
+    return done
+
+
+def _judged(run: Run) -> Round:
+    """Search short words first: as long as some are wrong, no machine has to be extracted."""
+    longest = run.spec.train.max_length
+    wrong = wrong_short_words(run.model, run.language, max_length=longest)
+    if wrong:
+        return Round(run=run, wrong=wrong, extraction=None)
+    found = run.exact()
+    return Round(run=run, wrong=verdict_words(found, max_length=longest), extraction=found)
+
+
+def _going_on(settings: TrainSpec) -> TrainSpec:
+    """The settings of further rounds: dropout has risen, and hard words are a good share."""
+    assert settings.steps is not None
+    return replace(
+        settings,
+        steps=max(1, round(SHARE_OF_STEPS * settings.steps)),
+        hard_words=max(SHARE_OF_WORDS, settings.hard_words),
+        dropout_rise=0.0,
+    )

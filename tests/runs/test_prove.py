@@ -1,0 +1,106 @@
+"""Training that ends with a proof."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import ldru
+from ldru.analysis.counterexamples import verdict_words
+
+MODEL = ldru.LDRUSpec(dim=16, leaf_block=True, dropout=0.0)
+SETTINGS = ldru.TrainSpec(
+    steps=400,
+    learning_rate=5e-3,
+    batch_size=64,
+    max_length=10,
+    l2=0.0,
+    decay="cosine",
+    random_trees=0.5,
+    validate_every=400,
+    validation_words=64,
+)
+
+
+def test_a_deliberately_wrong_model_becomes_right(tmp_path):
+    """Stopped early, it is wrong on short words; rounds with these words mend it."""
+    rounds = ldru.train_until_proved(
+        "dyck_1",
+        model=MODEL,
+        settings=replace(SETTINGS, steps=60),
+        rounds=20,
+        execution=ldru.Execution(out=tmp_path),
+    )
+    first, last = rounds[0], rounds[-1]
+    assert first.summary.startswith(f"wrong on {len(first.wrong)} short words, such as ")
+    assert {answer.word for answer in first.run.predict(SHORT) if is_wrong(answer)} == set(
+        first.wrong
+    )
+    assert not first.is_proved
+    assert last.is_proved
+    assert last.summary == "correct at every length"
+    assert not any(map(is_wrong, last.run.predict([f"{number:012b}" for number in range(2**12)])))
+    assert rounds[1].run.spec.counterexamples == first.wrong
+    assert rounds[1].run.spec.init_from == first.run.spec.digest
+    again = ldru.Run.open(rounds[1].run.folder)
+    assert again.spec == rounds[1].run.spec  # counterexamples are part of a run's settings
+    assert again.spec.digest != replace(again.spec, counterexamples=()).digest
+
+
+def is_wrong(answer):
+    return answer.label != answer.expected
+
+
+SHORT = [f"{number:0{length}b}" for length in range(1, 11) for number in range(2**length)]
+
+
+def test_the_words_of_verdicts_are_wrong_for_the_network_or_its_machine():
+    run = ldru.Run.open("dyck_2")
+    found = ldru.extract(run.model, run.task)
+    words = verdict_words(found, max_length=1000)
+    for word, answer in zip(words, run.predict(words), strict=True):
+        is_merged = found.chosen is not None and found.predict([word]) != [answer.expected]
+        assert is_wrong(answer) or is_merged
+    assert all(len(word) <= 7 for word in verdict_words(found, max_length=7))
+
+
+def test_counterexamples_are_in_the_pool_from_the_start():
+    run = ldru.train("dyck_1", model=MODEL, settings=SETTINGS, steps=1)[0]
+    from ldru.runs.train import _member
+    from ldru.training.fleet import Fleet
+
+    spec = replace(
+        run.spec,
+        train=replace(SETTINGS, hard_words=0.25),
+        counterexamples=("0011", "1100", "01"),
+    )
+    pool = Fleet([_member(spec, run.task, None)]).hard_words
+    assert pool.tokens[0, 3, :2, :4].tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
+    assert pool.labels[0, 3, :2].tolist() == [0, 0]
+    assert pool.labels[0, 1, 0] == 1
+    with pytest.raises(ldru.LdruError, match="a counterexample has 12 symbols, training goes up"):
+        Fleet([_member(replace(spec, counterexamples=("01" * 6,)), run.task, None)])
+
+
+def big_machine():
+    """Three generators of all maps of seven states: a monoid of 7^7 elements."""
+    maps = [[1, 2, 3, 4, 5, 6, 0], [1, 0, 2, 3, 4, 5, 6], [0, 0, 2, 3, 4, 5, 6]]
+    return ldru.MooreMachine(
+        alphabet=["a", "b", "c"],
+        delta=torch.tensor(maps).T.numpy(),
+        output=torch.tensor([1, 0, 0, 0, 0, 0, 0]).numpy(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "message"),
+    [
+        ("parity_check", "rnn", "a proof needs states that meet in a tree.*got RNNSpec"),
+        ("sst2", "ldru", "'sst2' is a data set: only a regular language can be proved"),
+        (big_machine, "ldru", "'big' has more than 10,000 elements.*train without a proof"),
+    ],
+)
+def test_what_cannot_be_proved_is_one_clear_error_before_training(task, model, message):
+    given = ldru.task("big", machine=task()) if callable(task) else task
+    with pytest.raises(ldru.LdruError, match=message):
+        ldru.train_until_proved(given, model=model)
