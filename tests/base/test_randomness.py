@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy import stats
 
-from ldru.base.randomness import Stream, below, bits, fold, seed_key, words
+from ldru.base.randomness import Stream, beginning_at, below, bits, fold, seed_key, words
 
 # ---- the same hash in unsigned numpy arithmetic ----
 
@@ -44,6 +44,13 @@ def test_keys_fold_side_by_side():
     assert torch.equal(rows[3], fold(seed_key(4), 3))
     assert torch.equal(words(together, (2, 3))[1], words(together[1], (2, 3)))
     assert torch.equal(bits(seed_key(1), 5, begin=10), bits(seed_key(1), 15)[10:])
+
+
+def test_a_key_that_begins_at_a_place_has_the_bits_from_there():
+    keys, places = seed_key([3, 4, 5]), torch.tensor([0, 7, 5 * 2**24 + 1])
+    found = bits(beginning_at(keys, places), 6)
+    for row, place in enumerate(places.tolist()):
+        assert torch.equal(found[row], bits(keys[row], 6, begin=place))
 
 
 def test_bits_pass_simple_statistics():

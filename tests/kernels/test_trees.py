@@ -98,14 +98,44 @@ def test_a_fleet_is_one_call_and_agrees_with_each_member():
             )
 
 
-def test_what_the_kernels_cannot_take_is_said():
-    model = encoder(16, "relu").eval()
-    given = ldru.draw_trees(tree_keys(1), length=4)
-    with pytest.raises(ldru.LdruError, match="take no given ones"):
-        model.forward_along(torch.randn(1, 4, 16, device=DEVICE), given)
-    model = encoder(80, "relu").eval()
-    trees = RandomTrees(tree_keys(1), 4, None, 0.3)
-    with pytest.raises(ldru.LdruError, match="up to width 64, not 80"):
-        model.forward_along(torch.randn(1, 4, 80, device=DEVICE), trees)
-    model.backend = "auto"  # plain code takes what the kernels do not
-    assert model.forward_along(torch.randn(1, 4, 80, device=DEVICE), trees).shape == (1, 80)
+@pytest.mark.parametrize(("dim", "length"), [(80, 9), (16, 140)])
+@pytest.mark.parametrize("dropout", [0.0, 0.25])
+def test_wide_models_and_long_words_climb_the_trees_level_by_level(dim, length, dropout):
+    model = encoder(dim, "silu", dropout)
+    if dropout:
+        set_keys(model, batch=3, seed=1)
+    else:
+        model.eval()
+    x = torch.randn(3, length, dim, device=DEVICE)
+    lengths = torch.tensor([length, 1, 6], device=DEVICE)
+    compare(model, x, lengths, tolerance=2e-5)
+
+
+def test_given_trees_are_climbed_too():
+    model = encoder(16, "relu", 0.25)
+    set_keys(model, batch=2, seed=3)
+    x = torch.randn(2, 5, 16, device=DEVICE)
+    given = ldru.draw_trees(tree_keys(2), length=5)
+    drawn = model.forward_along(x, RandomTrees(tree_keys(2), 5, None, 0.3))
+    torch.testing.assert_close(model.forward_along(x, given), drawn, rtol=0, atol=1e-5)
+
+
+def test_a_wide_fleet_agrees_with_each_member():
+    models = [encoder(80, "relu", 0.25, seed=seed) for seed in (1, 2)]
+    for seed, model in enumerate(models):
+        set_keys(model, batch=2, seed=seed)
+    x = torch.randn(2, 2, 4, 80, device=DEVICE)
+    keys = torch.stack([tree_keys(2, seed=seed) for seed in (0, 1)])
+    parameters, _ = stack_module_state(models)
+    buffers = {
+        f"dropout.{part}": torch.stack([getattr(model.dropout, part) for model in models])
+        for part in ("keys", "cut", "scale")
+    }
+
+    def call(state, x, keys):
+        return call_method(models[0], "forward_along", state, x, RandomTrees(keys, 4, None, 0.3))
+
+    together = vmap(call)({**parameters, **buffers}, x, keys)
+    for index, model in enumerate(models):
+        alone = model.forward_along(x[index], RandomTrees(keys[index], 4, None, 0.3))
+        torch.testing.assert_close(together[index], alone, rtol=0, atol=1e-5)

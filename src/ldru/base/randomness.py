@@ -57,6 +57,13 @@ def bits(key: Tensor, count: int, *, begin: int = 0) -> Tensor:
     return _mix(index * (key[..., 1:] | 1) + key[..., :1])
 
 
+def beginning_at(key: Tensor, place: Tensor) -> Tensor:
+    """The key whose bits are those of another from a place on: [..., 2], [...] -> [..., 2]."""
+    first, second = key.unbind(dim=-1)
+    first = first + place.to(torch.int32) * (second | 1)
+    return torch.stack([first, second.expand_as(first)], dim=-1)
+
+
 def words(key: Tensor, shape: Sequence[int]) -> Tensor:
     """Uniform integers in [0, 2**32): key [..., 2] -> int64 [..., *shape]."""
     count = 1

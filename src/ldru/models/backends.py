@@ -1,12 +1,15 @@
 """Which code computes an LDRU's reduction, and why not a faster one."""
 
+import itertools
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ldru.base.errors import LdruError, unknown_name
+from ldru.base.randomness import beginning_at
 from ldru.kernels.reduction import fused
+from ldru.layers.dropout import PLACES
 from ldru.operators import MLPOperator
 from ldru.tree import Combine, Level, RandomTrees, Trees, tree_levels, tree_reduce
 
@@ -37,29 +40,41 @@ def reduce_along(
 ) -> Tensor:
     """Reduce words along trees of their own: [batch, length, dim] -> [batch, dim].
 
-    The kernels take random trees, which they draw themselves.
+    Random trees of narrow models are drawn and reduced by kernels of their own. Any others are
+    climbed level by level, and the kernels merge a level's pairs as words of two.
     """
-    name, reason = choose(encoder, x)
-    if name == "fused":
-        reason = fused.why_not_along(x, activation=encoder.block.activation)
-        if not isinstance(trees, RandomTrees):
-            reason = "the kernels draw random trees themselves, and take no given ones"
-        if reason is None:
-            assert isinstance(trees, RandomTrees)
-            return fused.Kernels(encoder.operator, encoder.block).reduce_along(
-                x,
-                lengths,
-                encoder.dropout.drop(x),
-                tree_keys=trees.keys,
-                merges=trees.merges,
-                pairs=trees.pairs,
-            )
-        if encoder.backend == "fused":
-            raise LdruError(f"backend 'fused' cannot run this call: {reason}")
-        name = "batched"
+    name, _ = choose(encoder, x)
+    if name != "fused":
+        drawn = trees.draw() if isinstance(trees, RandomTrees) else trees
+        finish = encoder.finish()
+        return tree_reduce(encoder.operator, x, lengths, finish, trees=drawn, backend=name)
+    kernels = fused.Kernels(encoder.operator, encoder.block)
+    drop = encoder.dropout.drop(x)
+    if isinstance(trees, RandomTrees) and fused.why_not_random(x) is None:
+        return kernels.reduce_along(
+            x, lengths, drop, tree_keys=trees.keys, merges=trees.merges, pairs=trees.pairs
+        )
     drawn = trees.draw() if isinstance(trees, RandomTrees) else trees
-    finish = encoder.finish()
-    return tree_reduce(encoder.operator, x, lengths, finish, trees=drawn, backend=name)
+    return tree_reduce(_merging(kernels, drop), x, lengths, trees=drawn, backend="batched")
+
+
+def _merging(kernels: fused.Kernels, drop: fused.Drop | None) -> Combine:
+    """Operator, block and dropout of a level's pairs as one call; every call is the next level."""
+    level_numbers = itertools.count()
+
+    def merge(left: Tensor, right: Tensor) -> Tensor:
+        batch, count, dim = left.shape
+        begin = next(level_numbers) * PLACES
+        pairs = torch.stack([left, right], dim=2).flatten(0, 1)
+        if drop is None:
+            return kernels.reduce(pairs, None, None).unflatten(0, (batch, count))
+        # The first level of a word of two drops what this level drops at the pair's place.
+        keys, cut, scale = drop
+        places = begin + dim * torch.arange(count, device=left.device)
+        keys = beginning_at(keys[:, None].expand(-1, count, -1), places).flatten(0, 1)
+        return kernels.reduce(pairs, None, (keys, cut, scale)).unflatten(0, (batch, count))
+
+    return merge
 
 
 def levels_and_operator(

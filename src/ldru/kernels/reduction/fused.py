@@ -40,10 +40,8 @@ def why_not(x: Tensor, *, activation: str) -> str | None:
     return None
 
 
-def why_not_along(x: Tensor, *, activation: str) -> str | None:
-    """Why the kernels cannot take random trees; None when they can."""
-    if reason := why_not(x, activation=activation):
-        return reason
+def why_not_random(x: Tensor) -> str | None:
+    """Why the kernels cannot draw and reduce random trees themselves; None when they can."""
     if x.shape[-1] > MAX_TREE_DIM:
         return f"the kernels take random trees up to width {MAX_TREE_DIM}, not {x.shape[-1]}"
     if x.shape[1] > MAX_TREE_LENGTH:
@@ -80,7 +78,7 @@ class Kernels:
         """Reduce words along random trees of their own: [batch, length, dim] -> [batch, dim].
 
         tree_keys: of each word [batch, 2]; merges, pairs: see `ldru.kernels.reduction.trees`.
-        `why_not_along` must have no objection.
+        `why_not_random` must have no objection.
         """
         if x.shape[1] == 1:
             return x[:, 0]
