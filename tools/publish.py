@@ -41,7 +41,6 @@ READINGS = TABLES["leaf_block"]
 
 SHORTENED = {
     "l2": 0.1,
-    "listops_1m": 0.1,
     "listops_associativity": 0.05,
     "listops_associativity_full": 0.05,
     "text_subset": 0.1,

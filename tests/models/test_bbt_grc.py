@@ -51,6 +51,30 @@ def test_dropout_acts_on_the_way_in_and_out_and_not_in_evaluation():
     assert seen[:3] == [([4, 9, 4], 0), ([4, DIM], 1), ([4, DIM], 2)]
 
 
+def test_the_cell_drops_what_lies_between_its_two_layers():
+    """Of one pair: the same as the cell with the dropped activations set to zero by hand."""
+    model = classifier(cell_dropout=0.5).train()
+    left, right = torch.randn(2, 1, DIM, dtype=torch.double)
+    seen = []
+    model.cell.dropout.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    found = model.cell(left, right)
+    w = dict(model.cell.named_parameters())
+    hidden = gelu(linear(w, "expand", torch.cat([left[0], right[0]])))
+    assert set((seen[0][0] / hidden).round(decimals=6).tolist()) == {0.0, 2.0}
+    a, b, c, u = linear(w, "gates", seen[0][0]).split(DIM)
+    mixed = left[0] * a.sigmoid() + right[0] * b.sigmoid() + u * c.sigmoid()
+    torch.testing.assert_close(found[0], layer_norm(w, "norm", mixed))
+
+
+def test_every_level_of_the_tree_has_a_number_of_its_own():
+    model = classifier()
+    calls = []
+    model.cell.dropout.register_forward_hook(lambda module, inputs, _: calls.append(inputs[1]))
+    for _ in range(2):
+        model(torch.zeros(2, 9, dtype=torch.long), torch.tensor([9, 3]))
+    assert calls == 2 * [0, 1, 2, 3]
+
+
 def test_sizes_are_the_papers():
     for spec, vocab_size, num_classes, printed in (
         (BBTGRCSpec(), 2, 2, 240_000),

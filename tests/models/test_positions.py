@@ -1,35 +1,71 @@
+import math
+
 import pytest
 import torch
 
 from ldru.base.errors import LdruError
 from ldru.base.randomness import bits, fold, seed_key
-from ldru.models.positions import LIMIT, Alibi, RandomPositions, RandomRotary, Sinusoidal, rotate
+from ldru.models.positions import (
+    LIMIT,
+    Alibi,
+    RandomPositions,
+    RandomRotary,
+    Sinusoidal,
+    rotate,
+    slopes,
+)
 
 
 def words(length, dim=8):
     return torch.randn(3, length, dim, dtype=torch.double)
 
 
-def test_alibi_falls_by_a_geometric_slope_with_the_distance_to_either_side():
+def test_alibi_falls_with_the_distance_and_the_left_is_half_a_place_nearer():
     bias = Alibi(num_blocks=1, num_heads=8, width=1).bias(words(9))
     for head in range(8):
         for to in range(9):
             for source in range(9):
-                expected = -(2.0 ** -(head + 1)) * abs(to - source)
+                distance = to - source - 0.5 if source < to else source - to
+                expected = -(2.0 ** -(head + 1)) * distance
                 assert bias[head, to, source].item() == pytest.approx(expected, abs=1e-15)
-    slopes = -Alibi(num_blocks=1, num_heads=6, width=1).bias(words(2))[:, 0, 1]
-    torch.testing.assert_close(slopes[1:] / slopes[:-1], torch.full((5,), 2.0 ** (-8 / 6)).double())
-    assert slopes[-1].item() == pytest.approx(2**-8)
 
 
-def test_sinusoidal_adds_waves_of_the_place():
+def test_the_slopes_of_alibi_are_geometric_or_interleaved():
+    """Worked out by hand for one to six heads."""
+    assert slopes(1) == [2**-8]
+    assert slopes(2) == [2**-4, 2**-8]
+    assert slopes(3) == [2**-4, 2**-8, 2**-2]
+    assert slopes(4) == [2**-2, 2**-4, 2**-6, 2**-8]
+    assert slopes(6) == [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
+
+
+def test_the_original_alibi_has_sides_alike_and_geometric_slopes():
+    bias = Alibi(num_blocks=1, num_heads=6, width=1, variant="original").bias(words(5))
+    assert torch.equal(bias, bias.mT)
+    slope = -bias[:, 0, 1]
+    torch.testing.assert_close(slope[1:] / slope[:-1], torch.full((5,), 2.0 ** (-8 / 6)).double())
+    assert slope[-1].item() == pytest.approx(2**-8)
+
+
+@pytest.mark.parametrize("variant", ["benchmark", "original"])
+@pytest.mark.parametrize("lengths", [None, (30, 1, 12)])
+def test_sinusoidal_adds_waves_of_the_place(variant, lengths):
+    """The benchmark counts down to 1 at the end of each word, the original up from 0."""
     x = words(30)
-    added = Sinusoidal(num_blocks=1, num_heads=2, width=4).embed(x) - x
-    for channel in range(4):
-        angles = torch.arange(30, dtype=torch.double) / 10_000 ** (channel / 4)
-        for row in added:
-            torch.testing.assert_close(row[:, channel], angles.sin())
-            torch.testing.assert_close(row[:, channel + 4], angles.cos())
+    encoding = Sinusoidal(num_blocks=1, num_heads=2, width=4, variant=variant)
+    added = encoding.embed(x, None if lengths is None else torch.tensor(lengths)) - x
+    for row, length in zip(added, lengths or (30, 30, 30), strict=True):
+        for place in range(length):
+            number = length - place if variant == "benchmark" else place
+            for channel in range(4):
+                angle = number / 10_000 ** (channel / 4)
+                assert row[place, channel].item() == pytest.approx(math.sin(angle), abs=1e-12)
+                assert row[place, channel + 4].item() == pytest.approx(math.cos(angle), abs=1e-12)
+
+
+def test_an_unknown_variant_is_one_clear_error():
+    with pytest.raises(LdruError, match=r"unknown variant 'mine'.*benchmark, original"):
+        Alibi(num_blocks=1, num_heads=8, width=1, variant="mine")
 
 
 def test_rotary_scores_depend_on_differences_of_positions_alone():

@@ -12,8 +12,8 @@ from tests.models.agreement import assert_agrees, scrambled
 DIM, HEADS = 8, 2
 
 
-def classifier(chunk_size=2):
-    settings = {"dim": DIM, "num_heads": HEADS, "chunk_size": chunk_size}
+def classifier(chunk_size=2, thickness=1):
+    settings = {"dim": DIM, "num_heads": HEADS, "chunk_size": chunk_size, "thickness": thickness}
     return scrambled(RegularGPTClassifier, vocab_size=5, num_classes=3, **settings)
 
 
@@ -22,49 +22,55 @@ def layer_norm(x, w, name):
     return x * w[f"{name}.weight"] + w[f"{name}.bias"]
 
 
-def score_word(w, word, chunk):
+def score_word(w, word, chunk, thickness):
     """Scores of one word: every token of a level looks back at its chunk, some are kept."""
     x = [DIM**0.5 * w["embedding.weight"][token] for token in word]
-    while len(x) > 1:
+    is_first = True
+    while len(x) > 1 or is_first:
+        is_first = False
         while len(x) % chunk:
             x.insert(0, w["filler.weight"][0])
-        states = []
-        for place, state in enumerate(x):
-            begin = place - place % chunk
-            window = x[begin : place + 1]
-            mixed = []
-            for head in range(HEADS):
-                channels = slice(head * DIM // HEADS, (head + 1) * DIM // HEADS)
-                query = (w["attention.query.weight"] @ state)[channels]
-                keys = [(w["attention.key.weight"] @ other)[channels] for other in window]
-                values = [(w["attention.value.weight"] @ other)[channels] for other in window]
-                scores = torch.stack([query @ key for key in keys]) / (DIM // HEADS) ** 0.5
-                weights = (scores + w["attention.bias"][head, : len(window)]).exp()
-                mixed.append(sum(a * v for a, v in zip(weights, values, strict=True)))
-                mixed[-1] = mixed[-1] / weights.sum()
-            attended = w["attention.out.weight"] @ torch.cat(mixed)
-            h = layer_norm(state + attended, w, "norm")
-            hidden = torch.relu(w["block.up.weight"] @ h + w["block.up.bias"])
-            update = w["block.down.weight"] @ hidden + w["block.down.bias"]
-            states.append(layer_norm(h + update, w, "block.norm"))
-        x = states[::-1][::chunk][::-1]
+        for number in range(thickness):
+            x = [refined(w, f"layers.{number}", x, place, chunk) for place in range(len(x))]
+        x = x[::-1][::chunk][::-1]
     return w["head.weight"] @ x[0] + w["head.bias"]
 
 
-@pytest.mark.parametrize("chunk_size", [2, 3])
-def test_agrees_with_the_equations(chunk_size):
-    assert_agrees(classifier(chunk_size), lambda w, word: score_word(w, word, chunk_size))
+def refined(w, name, x, place, chunk):
+    """A token after one layer."""
+    window, mixed = x[place - place % chunk : place + 1], []
+    for head in range(HEADS):
+        channels = slice(head * DIM // HEADS, (head + 1) * DIM // HEADS)
+        query = (w[f"{name}.attention.query.weight"] @ x[place])[channels]
+        keys = [(w[f"{name}.attention.key.weight"] @ other)[channels] for other in window]
+        values = [(w[f"{name}.attention.value.weight"] @ other)[channels] for other in window]
+        scores = torch.stack([query @ key for key in keys]) / (DIM // HEADS) ** 0.5
+        weights = (scores + w[f"{name}.attention.bias"][head, : len(window)]).exp()
+        mixed.append(sum(a * v for a, v in zip(weights, values, strict=True)) / weights.sum())
+    attended = w[f"{name}.attention.out.weight"] @ torch.cat(mixed)
+    h = layer_norm(x[place] + attended, w, f"{name}.norm")
+    hidden = torch.relu(w[f"{name}.block.up.weight"] @ h + w[f"{name}.block.up.bias"])
+    update = w[f"{name}.block.down.weight"] @ hidden + w[f"{name}.block.down.bias"]
+    return layer_norm(h + update, w, f"{name}.block.norm")
+
+
+@pytest.mark.parametrize(("chunk_size", "thickness"), [(2, 1), (3, 1), (2, 2), (3, 3)])
+def test_agrees_with_the_equations(chunk_size, thickness):
+    model = classifier(chunk_size, thickness)
+    assert_agrees(model, lambda w, word: score_word(w, word, chunk_size, thickness))
 
 
 @pytest.mark.parametrize("chunk_size", [2, 3])
 def test_depth_is_the_logarithm_of_the_length(chunk_size):
     model = classifier(chunk_size)
     levels = []
-    model.block.register_forward_hook(lambda module, inputs, output: levels.append(output.shape[1]))
+    model.layers[0].block.register_forward_hook(
+        lambda module, inputs, output: levels.append(output.shape[1])
+    )
     for length in range(1, 83):
         levels.clear()
         model(torch.zeros(1, length, dtype=torch.long))
-        depth = next(depth for depth in range(length) if chunk_size**depth >= length)
+        depth = next(d for d in range(1, length + 1) if chunk_size**d >= length)
         assert len(levels) == depth
         assert levels == [math.ceil(length / chunk_size**level) for level in range(1, depth + 1)]
 
@@ -77,14 +83,13 @@ def test_words_move_to_the_right_edge():
     assert moved[2, 3:].tolist() == [7]
 
 
-def test_papers_size_is_four_layers_without_sharing():
-    model = RegularGPTSpec().build(vocab_size=2, num_classes=2)
-    sizes = {name: part.numel() for name, part in model.named_parameters()}
-    layer = sum(
-        n for name, n in sizes.items() if name.split(".")[0] in ("attention", "norm", "block")
+def test_papers_size_is_that_of_a_thickness_of_four():
+    one, four = (
+        sum(part.numel() for part in spec.build(vocab_size=2, num_classes=2).parameters())
+        for spec in (RegularGPTSpec(), RegularGPTSpec(thickness=4))
     )
-    assert sum(sizes.values()) == 790_034
-    assert sum(sizes.values()) + 3 * layer == pytest.approx(3_200_000, rel=0.02)
+    assert one == 790_034
+    assert four == pytest.approx(3_200_000, rel=0.02)
     assert REGULAR_RATES["regular_gpt"] == 1e-4
 
 

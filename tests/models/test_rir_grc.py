@@ -10,9 +10,9 @@ from tests.models.grc_cell import cell, gelu, layer_norm, linear
 DIM = 6
 
 
-def classifier(chunk_size=12):
+def classifier(chunk_size=12, **settings):
     sizes = {"vocab_size": 5, "num_classes": 3, "dim": DIM}
-    return scrambled(RIRGRCClassifier, **sizes, chunk_size=chunk_size)
+    return scrambled(RIRGRCClassifier, **sizes, chunk_size=chunk_size, **settings)
 
 
 def cut(states, chunk):
@@ -68,12 +68,23 @@ def test_chunks_do_not_see_each_other():
     """The first level's states change with the tokens of their own chunk alone."""
     model = classifier()
     x = torch.randn(1, 30, DIM, dtype=torch.double, requires_grad=True)
-    states, _ = model._climb(x, None)
+    states, _ = model._climb(x, None, level=0)
     assert states.shape == (1, 3, DIM)
     for chunk in range(3):
         (gradient,) = torch.autograd.grad(states[0, chunk].sum(), x, retain_graph=True)
         touched = gradient[0].abs().sum(dim=-1).nonzero().flatten().tolist()
         assert touched == list(range(12 * chunk, min(12 * chunk + 12, 30)))
+
+
+def test_the_cell_drops_at_every_place_of_every_level_by_a_number_of_its_own():
+    model = classifier(cell_dropout=0.5)
+    calls = []
+    model.cell.dropout.register_forward_hook(
+        lambda module, inputs, output: calls.append((inputs[0].shape[-1], inputs[1]))
+    )
+    model(torch.zeros(1, 30, dtype=torch.long))
+    level = model.cut_from
+    assert calls == [(4 * DIM, place) for place in [*range(12), *range(level, level + 3)]]
 
 
 def test_size_is_the_papers():

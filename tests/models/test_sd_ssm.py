@@ -16,7 +16,8 @@ def make():
 
 def transition(w, x, order):
     """A(x), column by column."""
-    scores = torch.exp(w["choice.weight"].T @ x + w["choice.bias"])
+    rows = torch.cat([w["choice.weight"], w["choice.empty"]])
+    scores = torch.exp(rows.T @ x + w["choice.bias"])
     weights = scores / scores.sum()
     mixed = sum(s * matrix for s, matrix in zip(weights, w["transitions"], strict=True))
     columns = [
@@ -28,11 +29,11 @@ def transition(w, x, order):
 def score_word(w, word):
     """One symbol at a time, then the empty input."""
     h = torch.zeros(w["transitions"].shape[1], dtype=torch.double)
-    for symbol in [*word, None]:
-        x = torch.zeros(len(w["inputs.weight"]), dtype=torch.double)
-        if symbol is not None:
-            x[symbol] = 1
-        h = transition(w, x, 1.2) @ h + w["inputs.weight"].T @ x
+    rows = torch.cat([w["inputs.weight"], w["inputs.empty"]])
+    for symbol in [*word, len(rows) - 1]:
+        x = torch.zeros(len(rows), dtype=torch.double)
+        x[symbol] = 1
+        h = transition(w, x, 1.2) @ h + rows.T @ x
     h = (h - h.mean()) / (h.var(unbiased=False) + 1e-5).sqrt()
     return w["head.weight"] @ (h * w["norm.weight"] + w["norm.bias"]) + w["head.bias"]
 
@@ -75,7 +76,7 @@ def test_initialisation_is_as_stated():
 def test_size_is_the_papers():
     model = SDSSMSpec().build(vocab_size=2, num_classes=2)
     total = sum(parameter.numel() for parameter in model.parameters())
-    assert total == 525_850
+    assert total == 526_114
     assert round(total, -4) == SIZES["sd_ssm"].paper
 
 

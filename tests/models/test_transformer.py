@@ -55,7 +55,7 @@ def score_word(w, word, encoding):
     x.append(DIM**0.5 * w["empty.weight"][0])
     if encoding == "sinusoidal":
         for place in range(len(x)):
-            angle = [place / 10_000 ** (2 * i / DIM) for i in range(DIM // 2)]
+            angle = [(len(x) - place) / 10_000 ** (2 * i / DIM) for i in range(DIM // 2)]
             angle = torch.tensor(angle, dtype=torch.double)
             x[place] = x[place] + torch.cat([angle.sin(), angle.cos()])
     for block in range(BLOCKS):
@@ -75,7 +75,8 @@ def score_word(w, word, encoding):
             for to in range(len(x)):
                 scores = torch.stack([q[to] @ other for other in k]) / WIDTH**0.5
                 if encoding == "alibi":
-                    distance = torch.tensor([abs(to - source) for source in range(len(x))])
+                    distance = [max(source - to, to - source - 0.5) for source in range(len(x))]
+                    distance = torch.tensor(distance, dtype=torch.double).clamp(min=0)
                     scores = scores - 2 ** (-8 * (head + 1) / HEADS) * distance
                 weights = scores.exp() / scores.exp().sum()
                 mixed[to].append(weights @ torch.stack(value)[:, channels])
@@ -100,15 +101,18 @@ def test_without_positions_a_word_is_a_set_and_with_them_it_is_not():
         assert torch.allclose(first, second) == (encoding == "nope"), encoding
 
 
-def test_dropout_draws_anew_in_every_branch_and_is_off_in_evaluation():
-    model = classifier("nope", dropout=0.5)
+@pytest.mark.parametrize("encoding", ["nope", "sinusoidal"])
+def test_dropout_draws_anew_in_every_branch_and_is_off_in_evaluation(encoding):
+    """Waves are added to the embeddings, and on the sum there is dropout too."""
+    model = classifier(encoding, dropout=0.5)
     tokens = torch.randint(0, 5, (4, 9))
     assert torch.equal(model(tokens), model(tokens))
     calls = []
     model.dropout.register_forward_hook(lambda module, inputs, output: calls.append(inputs[1]))
     model.train()
     assert not torch.equal(model(tokens), model(tokens))
-    assert calls == 2 * list(range(2 * BLOCKS))
+    first = [2 * BLOCKS] if encoding == "sinusoidal" else []
+    assert calls == 2 * (first + list(range(2 * BLOCKS)))
 
 
 @pytest.mark.parametrize("has_bias", [False, True])

@@ -7,6 +7,7 @@ import torch
 
 import ldru
 from ldru.base.json import from_json, to_json
+from ldru.models.settings import TransformerAlibiSpec
 from ldru.training.fleet import Fleet, Member
 from ldru.training.spec import TrainSpec
 
@@ -88,6 +89,15 @@ def test_weight_decay_is_that_of_adamw():
     named = dict(model.named_parameters())
     for name, tensor in fleet.weights(0).items():
         torch.testing.assert_close(tensor, named[name].detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_a_default_that_changed_is_not_read_into_older_settings():
+    """Runs from before have the value of before; the new default is written out."""
+    old = TransformerAlibiSpec(variant="original")
+    assert "variant" not in to_json(old)
+    assert from_json(TransformerAlibiSpec, to_json(old)) == old
+    assert to_json(TransformerAlibiSpec())["variant"] == "benchmark"
+    assert from_json(TransformerAlibiSpec, to_json(TransformerAlibiSpec())).variant == "benchmark"
 
 
 def test_settings_of_runs_made_before_keep_their_digests():

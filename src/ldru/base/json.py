@@ -21,11 +21,16 @@ LATER = {"later": True}
 its default, so that their settings keep their digests."""
 
 
+def added(*, before: Json) -> dict[str, Json]:
+    """Metadata of a field that was added later, and whose default is not what runs had before."""
+    return {"before": before}
+
+
 def to_json(settings: object) -> dict[str, Json]:
     """A settings dataclass as JSON values; tuples become lists."""
     data = json.loads(json.dumps(dataclasses.asdict(settings)))  # type: ignore[call-overload]
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        if field.metadata == LATER and getattr(settings, field.name) == field.default:
+        if field.metadata and getattr(settings, field.name) == _before(field):
             del data[field.name]
     return data
 
@@ -41,10 +46,17 @@ def from_json(kind: type[Settings], data: Json) -> Settings:
             f"{kind.__name__} does not know {', '.join(unknown)}; known: {', '.join(fields)}"
         )
     hints = typing.get_type_hints(kind)
+    older = {name: _before(field) for name, field in fields.items() if field.metadata}
+    data = {**older, **data}  # type: ignore[dict-item]
     try:
         return kind(**{name: _value(hints[name], value) for name, value in data.items()})
     except TypeError as problem:
         raise LdruError(f"{kind.__name__} cannot be read from its JSON: {problem}") from problem
+
+
+def _before(field: dataclasses.Field) -> object:
+    """The value that settings had before this field was added."""
+    return field.metadata.get("before", field.default)
 
 
 def digest(data: object) -> str:

@@ -27,24 +27,34 @@ class Embedding(nn.Embedding):
 class OneHotLinear(Embedding):
     """Linear layer on one-hot vectors of tokens, by look-up: [...] -> [..., dim].
 
-    The weight is [symbols, dim], truncated normal of deviation 1/sqrt(symbols), the bias zero. Of
-    the empty input, a vector of zeros, it makes its bias.
+    The weight is [symbols, dim], truncated normal of deviation 1/sqrt(symbols), the bias zero.
+
+    with_empty: one symbol more, the empty input behind a word. Its row stands apart, since in a
+        fleet the vocabulary may be padded to a larger member's.
     """
 
-    def __init__(self, vocab_size: int, dim: int, *, bias: bool = True) -> None:
+    def __init__(
+        self, vocab_size: int, dim: int, *, bias: bool = True, with_empty: bool = False
+    ) -> None:
         super().__init__(vocab_size, dim)
-        if bias:
-            self.bias = nn.Parameter(torch.zeros(dim))
-        else:
-            self.register_parameter("bias", None)
+        self.bias = nn.Parameter(torch.zeros(dim)) if bias else None
+        self.empty = nn.Parameter(torch.zeros(1, dim)) if with_empty else None
+        self.start(std=(vocab_size + with_empty) ** -0.5)
 
-    def reset_parameters(self) -> None:
-        std = self.num_embeddings**-0.5
-        nn.init.trunc_normal_(self.weight, std=std, a=-2 * std, b=2 * std)
+    def start(self, *, std: float) -> None:
+        """Draw the rows of all symbols with this deviation."""
+        for rows in (self.weight, self.empty):
+            if rows is not None:
+                nn.init.trunc_normal_(rows, std=std, a=-2 * std, b=2 * std)
 
     def forward(self, tokens: Tensor) -> Tensor:
         rows = super().forward(tokens)
         return rows if self.bias is None else rows + self.bias
+
+    def of_empty(self) -> Tensor:
+        """Of the empty input: -> [1, dim]."""
+        assert self.empty is not None
+        return self.empty if self.bias is None else self.empty + self.bias
 
 
 def look_up(rows: Tensor, tokens: Tensor) -> Tensor:

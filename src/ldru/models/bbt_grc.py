@@ -1,5 +1,6 @@
 """BBT-GRC: the gated recursive cell in a balanced binary tree."""
 
+import itertools
 from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
@@ -22,10 +23,18 @@ class GRCClassifier(nn.Module, ABC):
     A subclass says in which order the cell is applied.
 
     dropout: rate on the embeddings and before both layers of the classifier.
+    cell_dropout: rate inside every composition.
     """
 
     def __init__(
-        self, *, vocab_size: int, num_classes: int, embedding_dim: int, dim: int, dropout: float
+        self,
+        *,
+        vocab_size: int,
+        num_classes: int,
+        embedding_dim: int,
+        dim: int,
+        dropout: float,
+        cell_dropout: float,
     ) -> None:
         super().__init__()
         check_sizes(
@@ -36,7 +45,7 @@ class GRCClassifier(nn.Module, ABC):
         nn.init.normal_(self.embedding.weight)
         self.leaf = Linear(embedding_dim, dim)
         self.leaf_norm = nn.LayerNorm(dim)
-        self.cell = GRCOperator(dim=dim)
+        self.cell = GRCOperator(dim=dim, dropout=cell_dropout)
         self.hidden = Linear(dim, dim)
         self.head = Linear(dim, num_classes)
         self.dropout = Dropout(rate=dropout)
@@ -65,6 +74,7 @@ class BBTGRCClassifier(GRCClassifier):
         embedding_dim: int = 64,
         dim: int = 96,
         dropout: float = 0.0,
+        cell_dropout: float = 0.1,
     ) -> None:
         super().__init__(
             vocab_size=vocab_size,
@@ -72,7 +82,9 @@ class BBTGRCClassifier(GRCClassifier):
             embedding_dim=embedding_dim,
             dim=dim,
             dropout=dropout,
+            cell_dropout=cell_dropout,
         )
 
     def reduce(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        return tree_reduce(self.cell, x, lengths)
+        level_numbers = itertools.count()
+        return tree_reduce(lambda *pair: self.cell(*pair, next(level_numbers)), x, lengths)

@@ -15,20 +15,20 @@ class LSTMClassifier(nn.Module):
     c_t = sigmoid(f + 1) * c_{t-1} + sigmoid(i) * tanh(u),  c_0 = 0
     h_t = sigmoid(o) * tanh(c_t),  h_0 = 0
 
-    The head reads h after one empty input (x = 0) behind the word.
+    The head reads relu(h) after one empty input behind the word, which is a symbol of its own.
     """
 
     def __init__(self, *, vocab_size: int, num_classes: int, dim: int = 256) -> None:
         super().__init__()
         check_sizes(vocab_size=vocab_size, num_classes=num_classes, dim=dim)
         self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
-        self.inputs = OneHotLinear(vocab_size, 4 * dim)
+        self.inputs = OneHotLinear(vocab_size, 4 * dim, with_empty=True)
         self.recurrent = Linear(dim, 4 * dim, bias=False)
         self.head = Linear(dim, num_classes)
         # The two are halves of one layer that reads [x; h], and start with its deviation.
-        std = (vocab_size + dim) ** -0.5
-        for half in (self.inputs, self.recurrent):
-            nn.init.trunc_normal_(half.weight, std=std, a=-2 * std, b=2 * std)
+        std = (vocab_size + 1 + dim) ** -0.5
+        self.inputs.start(std=std)
+        nn.init.trunc_normal_(self.recurrent.weight, std=std, a=-2 * std, b=2 * std)
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
@@ -37,8 +37,8 @@ class LSTMClassifier(nn.Module):
         state = inputs.new_zeros(len(tokens), 2 * self.dim)
         for place, given in enumerate(inputs.unbind(dim=1)):
             state = carry_finished(self._step(given, state), state, lengths, place=place)
-        output, _ = self._step(self.inputs.bias, state).chunk(2, dim=-1)
-        return self.head(output)
+        output, _ = self._step(self.inputs.of_empty(), state).chunk(2, dim=-1)
+        return self.head(output.relu())
 
     def _step(self, given: Tensor, state: Tensor) -> Tensor:
         output, cell = state.chunk(2, dim=-1)

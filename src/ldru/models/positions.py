@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, unknown_name
 from ldru.base.randomness import bits, fold, seed_key
 from ldru.layers.dropout import Keyed
 from ldru.models.words import is_word
@@ -15,6 +15,8 @@ BASE = 10_000
 LIMIT = 2048
 """Random positions lie below this."""
 
+VARIANTS = ("benchmark", "original")
+
 
 class Positions(nn.Module):
     """The three places of a transformer where an encoding can act; this one acts in none.
@@ -23,13 +25,23 @@ class Positions(nn.Module):
     the token that the transformer appends.
 
     width: of a head.
+    variant: "benchmark", as the code that the paper took its transformers from has it, or
+        "original". Some encodings are alike in both.
     """
 
-    def __init__(self, *, num_blocks: int, num_heads: int, width: int) -> None:
-        super().__init__()
-        self.num_blocks, self.num_heads, self.width = num_blocks, num_heads, width
+    is_added = False
+    """Whether it is added to the embeddings, on whose sum there is dropout then."""
 
-    def embed(self, x: Tensor) -> Tensor:
+    def __init__(
+        self, *, num_blocks: int, num_heads: int, width: int, variant: str = "benchmark"
+    ) -> None:
+        super().__init__()
+        if variant not in VARIANTS:
+            raise unknown_name("variant", variant, VARIANTS)
+        self.num_blocks, self.num_heads, self.width = num_blocks, num_heads, width
+        self.is_benchmarks = variant == "benchmark"
+
+    def embed(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         """Embeddings that know their place: -> [batch, length, dim]."""
         return x
 
@@ -47,36 +59,72 @@ class NoPositions(Positions):
 
 
 class Sinusoidal(Positions):
-    """Waves of the place, added to the embeddings: half of the channels sines, half cosines."""
+    """Waves of the place, added to the embeddings: half of the channels sines, half cosines.
 
-    def __init__(self, *, num_blocks: int, num_heads: int, width: int) -> None:
-        super().__init__(num_blocks=num_blocks, num_heads=num_heads, width=width)
+    The benchmark counts places down, from the word's own length to 1, and has dropout on the sum;
+    originally they are counted up from 0.
+    """
+
+    def __init__(
+        self, *, num_blocks: int, num_heads: int, width: int, variant: str = "benchmark"
+    ) -> None:
+        super().__init__(num_blocks=num_blocks, num_heads=num_heads, width=width, variant=variant)
         _check_even(dim=num_heads * width)
+        self.is_added = self.is_benchmarks
 
-    def embed(self, x: Tensor) -> Tensor:
+    def embed(self, x: Tensor, lengths: Tensor | None) -> Tensor:
         places = torch.arange(x.shape[1], dtype=x.dtype, device=x.device)
-        angles = places[:, None] * _frequencies(x, width=x.shape[2])
+        if self.is_benchmarks:
+            places = (x.shape[1] if lengths is None else lengths[:, None]) - places
+        angles = places[..., None] * _frequencies(x, width=x.shape[2])
         return x + torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 class Alibi(Positions):
     """Scores fall in proportion to the distance, to the left as to the right.
 
-    The slopes of the heads are geometric, 2**(-8 / heads) to 2**-8. Left and right look the same.
+    In the benchmark tokens on the left are half a place nearer, so that the two sides differ, and
+    the slopes of the heads follow `slopes`. Originally they are geometric, 2**(-8 / heads) to
+    2**-8, for any number of heads, and the sides look the same.
     """
 
+    slopes: Tensor
+
+    def __init__(
+        self, *, num_blocks: int, num_heads: int, width: int, variant: str = "benchmark"
+    ) -> None:
+        super().__init__(num_blocks=num_blocks, num_heads=num_heads, width=width, variant=variant)
+        geometric = [2 ** (-8 * head / num_heads) for head in range(1, num_heads + 1)]
+        chosen = slopes(num_heads) if self.is_benchmarks else geometric
+        self.register_buffer("slopes", torch.tensor(chosen), persistent=False)
+
     def bias(self, x: Tensor) -> Tensor:
-        heads = torch.arange(1, self.num_heads + 1, dtype=x.dtype, device=x.device)
-        slopes = torch.exp2(heads * (-8 / self.num_heads))
         places = torch.arange(x.shape[1], dtype=x.dtype, device=x.device)
-        return -slopes[:, None, None] * (places[:, None] - places).abs()
+        ahead = places - places[:, None]
+        nearer = 0.5 if self.is_benchmarks else 0.0
+        distance = torch.where(ahead < 0, -ahead - nearer, ahead)
+        return -self.slopes.to(x.dtype)[:, None, None] * distance
+
+
+def slopes(heads: int) -> list[float]:
+    """The slopes of ALiBi: geometric for a power of two, 2**(-8 / heads) to 2**-8.
+
+    Other numbers take those of the power of two below, and then every second one of the power
+    above.
+    """
+    power = 1 << (heads.bit_length() - 1)
+    found = [2 ** (-8 * place / power) for place in range(1, power + 1)]
+    between = [2 ** (-8 * place / (2 * power)) for place in range(1, 2 * power + 1, 2)]
+    return found + between[: heads - power]
 
 
 class RandomRotary(Positions):
     """Queries and keys turn by random positions in rising order, drawn anew for every block."""
 
-    def __init__(self, *, num_blocks: int, num_heads: int, width: int) -> None:
-        super().__init__(num_blocks=num_blocks, num_heads=num_heads, width=width)
+    def __init__(
+        self, *, num_blocks: int, num_heads: int, width: int, variant: str = "benchmark"
+    ) -> None:
+        super().__init__(num_blocks=num_blocks, num_heads=num_heads, width=width, variant=variant)
         _check_even(dim_of_a_head=width)
         self.draws = nn.ModuleList(RandomPositions(number=block) for block in range(num_blocks))
 

@@ -1,4 +1,4 @@
-"""RegularGPT: one transformer layer that reads a word in windows, level by level."""
+"""RegularGPT: transformer layers that read a word in windows, level by level."""
 
 import itertools
 
@@ -14,23 +14,23 @@ from ldru.models.words import check_sizes, check_words
 
 
 class RegularGPTClassifier(nn.Module):
-    """Reduce a word to one state in ceil(log_chunk n) levels of one layer, and score the classes.
+    """Reduce a word to one state in ceil(log_chunk n) levels, at least one, and score the classes.
 
     A level fills the word on its left with a learned vector up to a multiple of the chunk, cuts it
-    into windows, lets the last token of each window look at the window, and keeps that token:
+    into windows, lets every token look at its window up to itself, and keeps the last of each:
 
     x <- LayerNorm(x + Attention(x, window))
     x <- LayerNorm(x + FFN(x))                                 FFN: d -> 4d -> d, ReLU
 
-    The first tokens of a window are dropped after the level, so that their states are not computed.
-    "Pre-norm & Post-norm" in the paper's table is read as in `TransformerClassifier`. Embeddings
-    are scaled by sqrt(dim) and nothing is appended to the word, as in the public code. A word of
-    one token takes no level.
+    In the last layer of a level the states of tokens that are dropped are not computed. "Pre-norm &
+    Post-norm" in the paper's table is read as in `TransformerClassifier`. Embeddings are scaled by
+    sqrt(dim) and nothing is appended to the word, as in the public code.
 
-    All levels share their weights, as the paper's table says. Its total of 3200k, however, equals
-    four such layers without sharing; this one has a quarter of it.
+    All levels share their weights, and a level has one layer, as the paper's table says. Its total
+    of 3200k, however, is that of a thickness of 4, or of four layers without sharing.
 
     dropout: rate after each level.
+    thickness: layers within a level, each with weights of its own.
     """
 
     def __init__(
@@ -42,9 +42,16 @@ class RegularGPTClassifier(nn.Module):
         num_heads: int = 8,
         chunk_size: int = 2,
         dropout: float = 0.0,
+        thickness: int = 1,
     ) -> None:
         super().__init__()
-        check_sizes(vocab_size=vocab_size, num_classes=num_classes, dim=dim, num_heads=num_heads)
+        check_sizes(
+            vocab_size=vocab_size,
+            num_classes=num_classes,
+            dim=dim,
+            num_heads=num_heads,
+            thickness=thickness,
+        )
         if dim % num_heads:
             raise LdruError(f"dim must be a multiple of num_heads, got {dim} and {num_heads}")
         if chunk_size < 2:
@@ -53,9 +60,9 @@ class RegularGPTClassifier(nn.Module):
         self.dim, self.chunk_size = dim, chunk_size
         self.embedding = Embedding(vocab_size, dim)
         self.filler = Embedding(1, dim)
-        self.attention = WindowAttention(dim=dim, num_heads=num_heads, chunk_size=chunk_size)
-        self.norm = nn.LayerNorm(dim)
-        self.block = ResidualBlock(dim=dim)
+        self.layers = nn.ModuleList(
+            Layer(dim=dim, num_heads=num_heads, chunk_size=chunk_size) for _ in range(thickness)
+        )
         self.dropout = Dropout(rate=dropout)
         self.head = Linear(dim, num_classes)
 
@@ -66,15 +73,20 @@ class RegularGPTClassifier(nn.Module):
             tokens = align_right(tokens, lengths)
         x = self.embedding(tokens) * self.dim**0.5
         for level in itertools.count():
-            if x.shape[1] == 1:
+            if level and x.shape[1] == 1:
                 break
-            x, lengths = self._climb(x, lengths)
+            x, lengths = self._climb(x, lengths, is_first=level == 0)
             # Counted from the right edge, where words end: padding must not move the masks.
             x = self.dropout(x.flip(1), level).flip(1)
         return self.head(x[:, 0])
 
-    def _climb(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """One level up; words end at the right edge, and those of one state stay as they are."""
+    def _climb(
+        self, x: Tensor, lengths: Tensor | None, *, is_first: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """One level up; words end at the right edge.
+
+        After the first level, words of one state stay as they are.
+        """
         filler = self.filler.weight
         x = torch.cat([filler.expand(len(x), -x.shape[1] % self.chunk_size, -1), x], dim=1)
         if lengths is not None:
@@ -82,15 +94,32 @@ class RegularGPTClassifier(nn.Module):
             x = torch.where((from_right <= lengths[:, None])[..., None], x, filler)
         windows = x.unflatten(1, (-1, self.chunk_size))  # [batch, windows, chunk, dim]
         last = windows[:, :, -1]
-        states = self.block(self.norm(last + self.attention(windows)))
+        for layer in self.layers[:-1]:
+            windows = layer(windows, queries=windows)
+        states = self.layers[-1](windows, queries=windows[:, :, -1:])[:, :, 0]
         if lengths is None:
             return states, None
-        states = torch.where((lengths > 1)[:, None, None], states, last)
+        if not is_first:
+            states = torch.where((lengths > 1)[:, None, None], states, last)
         return states, (lengths + self.chunk_size - 1) // self.chunk_size
 
 
+class Layer(nn.Module):
+    """Attention in windows and FFN, each a residual branch with a layer norm on the sum."""
+
+    def __init__(self, *, dim: int, num_heads: int, chunk_size: int) -> None:
+        super().__init__()
+        self.attention = WindowAttention(dim=dim, num_heads=num_heads, chunk_size=chunk_size)
+        self.norm = nn.LayerNorm(dim)
+        self.block = ResidualBlock(dim=dim)
+
+    def forward(self, windows: Tensor, *, queries: Tensor) -> Tensor:
+        """Refine the last tokens of windows: [..., chunk, dim], [..., some, dim] -> the latter."""
+        return self.block(self.norm(queries + self.attention(windows, queries)))
+
+
 class WindowAttention(nn.Module):
-    """The last token of a window looks at the window; each head has a bias for each place."""
+    """Tokens look at their window up to themselves; each head has a bias for each place."""
 
     def __init__(self, *, dim: int, num_heads: int, chunk_size: int) -> None:
         super().__init__()
@@ -102,14 +131,19 @@ class WindowAttention(nn.Module):
         self.bias = nn.Parameter(torch.empty(num_heads, chunk_size))
         nn.init.normal_(self.bias, std=0.02)
 
-    def forward(self, windows: Tensor) -> Tensor:
-        """Mix each window: [..., chunk, dim] -> [..., dim]."""
-        heads = (self.num_heads, -1)
-        query = self.query(windows[..., -1:, :]).unflatten(-1, heads)
-        key = self.key(windows).unflatten(-1, heads)  # [..., chunk, heads, width]
-        value = self.value(windows).unflatten(-1, heads)
+    def forward(self, windows: Tensor, queries: Tensor) -> Tensor:
+        """Mix windows [..., chunk, dim] for their last tokens: [..., some, dim] -> the same."""
+        heads, chunk, some = (self.num_heads, -1), windows.shape[-2], queries.shape[-2]
+        query = self.query(queries).unflatten(-1, heads)[..., None, :, :]
+        key = self.key(windows).unflatten(-1, heads)[..., None, :, :, :]
+        value = self.value(windows).unflatten(-1, heads)[..., None, :, :, :]
+        # [..., some, chunk, heads]
         scores = (query * key).sum(dim=-1) * key.shape[-1] ** -0.5 + self.bias.mT
-        weights = scores.softmax(dim=-2)  # [..., chunk, heads]
+        if some > 1:
+            place = torch.arange(chunk, device=windows.device)
+            is_seen = place <= place[chunk - some :, None]
+            scores = scores.masked_fill(~is_seen[..., None], -torch.inf)
+        weights = scores.softmax(dim=-2)
         mixed = (weights[..., None] * value).sum(dim=-3)
         return self.out(mixed.flatten(start_dim=-2))
 

@@ -1,5 +1,7 @@
 """RIR-GRC: the gated recursive cell along chunks, then along the chunks' results."""
 
+import itertools
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -27,6 +29,7 @@ class RIRGRCClassifier(GRCClassifier):
         dim: int = 128,
         chunk_size: int = 12,
         dropout: float = 0.1,
+        cell_dropout: float = 0.1,
     ) -> None:
         super().__init__(
             vocab_size=vocab_size,
@@ -34,6 +37,7 @@ class RIRGRCClassifier(GRCClassifier):
             embedding_dim=dim,
             dim=dim,
             dropout=dropout,
+            cell_dropout=cell_dropout,
         )
         if chunk_size < 2:
             raise LdruError(f"chunk_size must be at least 2 for a word to shrink, got {chunk_size}")
@@ -41,8 +45,9 @@ class RIRGRCClassifier(GRCClassifier):
         self.cut_from = chunk_size + chunk_size // 2
 
     def reduce(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        level_numbers = itertools.count()
         while x.shape[1] > 1:
-            x, lengths = self._climb(x, lengths)
+            x, lengths = self._climb(x, lengths, level=next(level_numbers))
         return x[:, 0]
 
     def chunk_sizes(self, lengths: Tensor, *, longest: int) -> Tensor:
@@ -57,7 +62,9 @@ class RIRGRCClassifier(GRCClassifier):
         cut = (lengths - begins).clamp(min=0, max=self.chunk_size)
         return torch.where(lengths < self.cut_from, single, cut)
 
-    def _climb(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _climb(
+        self, x: Tensor, lengths: Tensor | None, *, level: int
+    ) -> tuple[Tensor, Tensor | None]:
         """One level up: [batch, length, dim] -> [batch, chunks, dim].
 
         Each word goes by its own length, and stays as it is when one state is left.
@@ -66,14 +73,14 @@ class RIRGRCClassifier(GRCClassifier):
         if lengths is None:
             sizes = self.chunk_sizes(torch.full((1,), length, device=x.device), longest=length)
             widest = length if sizes.shape[1] == 1 else self.chunk_size
-            return self._recur(x, sizes, widest=widest), None
+            return self._recur(x, sizes, widest=widest, level=level), None
         sizes = self.chunk_sizes(lengths, longest=length)
         # Beside words that are cut, one may be a single chunk of almost one and a half.
-        states = self._recur(x, sizes, widest=min(length, self.cut_from - 1))
+        states = self._recur(x, sizes, widest=min(length, self.cut_from - 1), level=level)
         states = torch.where((lengths > 1)[:, None, None], states, x[:, :1])
         return states, (sizes > 0).sum(dim=1)
 
-    def _recur(self, x: Tensor, sizes: Tensor, *, widest: int) -> Tensor:
+    def _recur(self, x: Tensor, sizes: Tensor, *, widest: int, level: int) -> Tensor:
         """The last state of every chunk, all chunks side by side.
 
         x [batch, length, dim], sizes [batch or 1, chunks] -> [batch, chunks, dim].
@@ -85,5 +92,7 @@ class RIRGRCClassifier(GRCClassifier):
         state = x.new_zeros(len(x), num_chunks, self.dim)
         for place in range(widest):
             is_inside = (place < sizes)[..., None]
-            state = torch.where(is_inside, self.cell(state, chunks[..., place]), state)
+            # A number of its own for every place of a level, however wide chunks are here.
+            new = self.cell(state, chunks[..., place], level * self.cut_from + place)
+            state = torch.where(is_inside, new, state)
         return state

@@ -12,14 +12,14 @@ class RNNClassifier(nn.Module):
 
     h_t = relu(W_x x_t + b_x + W_h h_{t-1} + b_h),  h_0 = 0
 
-    The head reads the state after one empty input (x = 0) behind the word.
+    The head reads the state after one empty input behind the word, which is a symbol of its own.
     """
 
     def __init__(self, *, vocab_size: int, num_classes: int, dim: int = 256) -> None:
         super().__init__()
         check_sizes(vocab_size=vocab_size, num_classes=num_classes, dim=dim)
         self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
-        self.inputs = OneHotLinear(vocab_size, dim)
+        self.inputs = OneHotLinear(vocab_size, dim, with_empty=True)
         self.recurrent = Linear(dim, dim)
         self.head = Linear(dim, num_classes)
 
@@ -29,7 +29,7 @@ class RNNClassifier(nn.Module):
         state = inputs.new_zeros(len(tokens), self.dim)
         for place, given in enumerate(inputs.unbind(dim=1)):
             state = carry_finished(self._step(given, state), state, lengths, place=place)
-        return self.head(self._step(self.inputs.bias, state))
+        return self.head(self._step(self.inputs.of_empty(), state))
 
     def _step(self, given: Tensor, state: Tensor) -> Tensor:
         return (given + self.recurrent(state)).relu()

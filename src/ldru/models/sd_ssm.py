@@ -16,7 +16,7 @@ class SDSSMClassifier(nn.Module):
     A(x_t) = sum_k s_tk A_k, each column divided by its L_p norm
     h_t = A(x_t) h_{t-1} + B x_t,  h_0 = 0
 
-    The head reads the state after one empty input (x = 0) behind the word.
+    The head reads the state after one empty input behind the word, which is a symbol of its own.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class SDSSMClassifier(nn.Module):
             raise LdruError(f"norm_order must be at least 1, got {norm_order}")
         self.vocab_size, self.num_classes, self.dim = vocab_size, num_classes, dim
         self.num_transitions, self.norm_order = num_transitions, norm_order
-        self.inputs = OneHotLinear(vocab_size, dim, bias=False)
-        self.choice = OneHotLinear(vocab_size, num_transitions)
+        self.inputs = OneHotLinear(vocab_size, dim, bias=False, with_empty=True)
+        self.choice = OneHotLinear(vocab_size, num_transitions, with_empty=True)
         self.transitions = nn.Parameter(torch.empty(num_transitions, dim, dim))
         bound = (6 / (2 * dim)) ** 0.5
         nn.init.uniform_(self.transitions, -bound, bound)
@@ -62,12 +62,12 @@ class SDSSMClassifier(nn.Module):
             placed = (is_symbol[:, place, :, None] * state[:, None]).flatten(start_dim=1)
             new = placed @ stacked + inputs[:, place]
             state = carry_finished(new, state, lengths, place=place)
-        return self.head(self.norm(state @ empty.T))
+        return self.head(self.norm(state @ empty.T + self.inputs.of_empty()))
 
     def symbol_transitions(self) -> Tensor:
         """The matrix of the empty input, then of every symbol: [1 + symbols, dim, dim]."""
-        empty = torch.zeros_like(self.choice.weight[:1])
-        scores = torch.cat([empty, self.choice.weight]) + self.choice.bias
+        symbols = torch.arange(self.vocab_size, device=self.transitions.device)
+        scores = torch.cat([self.choice.of_empty(), self.choice(symbols)])
         mixed = torch.einsum("sk,kij->sij", scores.softmax(dim=-1), self.transitions)
         return unit_columns(mixed, order=self.norm_order)
 

@@ -1,8 +1,9 @@
 """The settings of every architecture. They are data: PyTorch is imported when a model is built."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from ldru.base.json import LATER, added
 from ldru.models.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ class TransformerSpec(ModelSpec):
             num_blocks=self.num_blocks,
             dropout=self.dropout,
             positions=POSITIONS[self.positions],
+            variant=getattr(self, "variant", "benchmark"),
         )
 
 
@@ -157,9 +159,14 @@ class TransformerNopeSpec(TransformerSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerAlibiSpec(TransformerSpec):
-    """Settings of the transformer whose attention falls with the distance."""
+    """Settings of the transformer whose attention falls with the distance.
+
+    Args:
+        variant: benchmark (tokens on the left are half a place nearer) or original.
+    """
 
     positions: ClassVar[str] = "alibi"
+    variant: str = field(default="benchmark", metadata=added(before="original"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,9 +178,14 @@ class TransformerRopeSpec(TransformerSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerSinusoidalSpec(TransformerSpec):
-    """Settings of the transformer that adds waves of the place to the embeddings."""
+    """Settings of the transformer that adds waves of the place to the embeddings.
+
+    Args:
+        variant: benchmark (places are counted down, dropout on the sum) or original.
+    """
 
     positions: ClassVar[str] = "sinusoidal"
+    variant: str = field(default="benchmark", metadata=added(before="original"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,12 +239,14 @@ class RegularGPTSpec(ModelSpec):
         num_heads: heads of attention; they share the width.
         chunk_size: how many states of a level become one of the next.
         dropout: rate after each level; none came out best in the paper's sweep.
+        thickness: layers within a level, each with weights of its own that all levels share.
     """
 
     dim: int = 256
     num_heads: int = 8
     chunk_size: int = 2
     dropout: float = 0.0
+    thickness: int = field(default=1, metadata=LATER)
 
     def build(self, *, vocab_size: int, num_classes: int) -> "nn.Module":
         from ldru.models.regular_gpt import RegularGPTClassifier
@@ -249,11 +263,13 @@ class BBTGRCSpec(ModelSpec):
         dim: width of a state.
         dropout: rate on the embeddings and in the classifier. On regular tasks the paper lists
             dropout for the LDRU alone.
+        cell_dropout: rate inside every composition, as in the published code.
     """
 
     embedding_dim: int = 64
     dim: int = 96
     dropout: float = 0.0
+    cell_dropout: float = field(default=0.1, metadata=added(before=0.0))
 
     def build(self, *, vocab_size: int, num_classes: int) -> "nn.Module":
         from ldru.models.bbt_grc import BBTGRCClassifier
@@ -269,11 +285,13 @@ class RIRGRCSpec(ModelSpec):
         dim: width of an embedding and of a state.
         chunk_size: how many states one inner recursion reads.
         dropout: rate on the embeddings and in the classifier.
+        cell_dropout: rate inside every composition, as in the published code.
     """
 
     dim: int = 128
     chunk_size: int = 12
     dropout: float = 0.1
+    cell_dropout: float = field(default=0.1, metadata=added(before=0.0))
 
     def build(self, *, vocab_size: int, num_classes: int) -> "nn.Module":
         from ldru.models.rir_grc import RIRGRCClassifier

@@ -33,7 +33,7 @@ class TransformerClassifier(nn.Module):
     has: one norm stands before the FFN and one behind it, both on the sum of a residual branch.
 
     dropout: rate on the outputs of attention and FFN, before they are added.
-    positions: the class of the position encoding.
+    positions: the class of the position encoding; variant: see there.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class TransformerClassifier(nn.Module):
         num_blocks: int = 5,
         dropout: float = 0.0,
         positions: type[Positions] = NoPositions,
+        variant: str = "benchmark",
     ) -> None:
         super().__init__()
         check_sizes(
@@ -62,7 +63,7 @@ class TransformerClassifier(nn.Module):
         # A table of its own: in a fleet, the vocabulary may be padded to a larger member's.
         self.empty = Embedding(1, dim)
         self.positions = positions(
-            num_blocks=num_blocks, num_heads=num_heads, width=dim // num_heads
+            num_blocks=num_blocks, num_heads=num_heads, width=dim // num_heads, variant=variant
         )
         self.blocks = nn.ModuleList(Block(dim=dim, num_heads=num_heads) for _ in range(num_blocks))
         self.dropout = Dropout(rate=dropout)
@@ -71,8 +72,10 @@ class TransformerClassifier(nn.Module):
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
         tokens = check_words(tokens, lengths)
-        x = self.positions.embed(self._embed(tokens, lengths))
         real = None if lengths is None else lengths + 1
+        x = self.positions.embed(self._embed(tokens, lengths), real)
+        if self.positions.is_added:
+            x = self.dropout(x, 2 * len(self.blocks))
         bias = self.positions.bias(x)
         is_seen = None if real is None else is_word(real, length=x.shape[1])[:, None, None]
         for number, block in enumerate(self.blocks):

@@ -19,7 +19,7 @@ from ldru.runs.spec import RunSpec, check_seed
 from ldru.tasks.data_task import DataTask
 from ldru.tasks.find import as_task, known_task, task_from_spec
 from ldru.tasks.spec import TaskSpec
-from ldru.tasks.task import Task
+from ldru.tasks.task import Task, Tokens
 from ldru.training.checkpoint import Checkpoint
 from ldru.training.device import find_device
 from ldru.training.distributed import joined, this_process
@@ -233,8 +233,13 @@ def _member(spec: RunSpec, task: Task, source: Run | None) -> Member:
         seed=spec.seed,
         settings=spec.train,
         initial=initial,
-        counterexamples=[tokens for tokens, _ in task.encode_all(spec.counterexamples)],
+        counterexamples=_encoded(spec.counterexamples, task),
     )
+
+
+def _encoded(words: Sequence[str], task: Task) -> list[Tokens]:
+    # A task of texts would need its tokeniser, also for none.
+    return [tokens for tokens, _ in task.encode_all(words)] if words else []
 
 
 def _prepare_folder(
