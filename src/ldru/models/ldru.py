@@ -13,6 +13,7 @@ from ldru.layers.linear import Linear
 from ldru.layers.residual_block import ResidualBlock
 from ldru.models import backends
 from ldru.models.backends import check_backend
+from ldru.models.stretches import nodes_above, shared_levels
 from ldru.models.words import check_sizes, check_words
 from ldru.operators import build_operator
 from ldru.tree import (
@@ -24,6 +25,7 @@ from ldru.tree import (
     associativity_loss,
     check_lengths,
     fill,
+    has_values,
 )
 
 
@@ -172,7 +174,10 @@ class LDRUClassifier(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
-        return self.head(backends.reduce(self.encoder, self._leaves(tokens, lengths), lengths))
+        leaves = self._shared(tokens) if lengths is None else None
+        if leaves is None:
+            leaves = self._leaves(tokens, lengths)
+        return self.head(backends.reduce(self.encoder, leaves, lengths))
 
     def forward_along(
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
@@ -199,6 +204,23 @@ class LDRUClassifier(nn.Module):
         """The leaf of each token: [symbols, dim]."""
         block = self.encoder.leaf_block
         return self.embedding.weight if block is None else block(self.embedding.weight)
+
+    def _shared(self, tokens: Tensor) -> Tensor | None:
+        """The nodes some levels up, where words share them; None where they are computed."""
+        is_plain = tokens.device.type == "cpu" and self.encoder.backend == "auto"
+        if self.training or torch.is_grad_enabled() or not is_plain or not has_values(tokens):
+            return None
+        batch, length = check_words(tokens, None).shape
+        levels = shared_levels(self.vocab_size, batch=batch, length=length)
+        if not levels or not 0 <= tokens.min() <= tokens.max() < self.vocab_size:
+            return None
+        return nodes_above(
+            self.symbol_leaves(),
+            tokens,
+            levels=levels,
+            combine=self.encoder.operator,
+            finish=self.encoder.finish(),
+        )
 
     def _leaves(self, tokens: Tensor, lengths: Tensor | None) -> Tensor:
         """The leaves of words: [batch, length] -> [batch, length, dim]."""

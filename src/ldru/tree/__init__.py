@@ -1,9 +1,9 @@
 """Reduce the elements of a word in a balanced binary tree."""
 
 from ldru.tree.associativity import associativity_loss
-from ldru.tree.batched import Level, fill
+from ldru.tree.batched import Level, climb, fill
 from ldru.tree.random_trees import RandomTrees, Trees, draw_trees
-from ldru.tree.reduce import BACKENDS, check_lengths, tree_levels, tree_reduce
+from ldru.tree.reduce import BACKENDS, check_lengths, has_values, tree_levels, tree_reduce
 from ldru.tree.reference import Combine, Finish
 
 __all__ = [
@@ -15,8 +15,10 @@ __all__ = [
     "Trees",
     "associativity_loss",
     "check_lengths",
+    "climb",
     "draw_trees",
     "fill",
+    "has_values",
     "tree_levels",
     "tree_reduce",
 ]

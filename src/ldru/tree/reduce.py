@@ -49,7 +49,7 @@ def tree_reduce(
     chosen = _backend(backend, combine, x)
     if trees is None:
         return chosen.reduce(combine, x, lengths, finish)
-    if all(map(_has_values, trees.levels)) and (lengths is None or _has_values(lengths)):
+    if all(map(has_values, trees.levels)) and (lengths is None or has_values(lengths)):
         trees.check(batch=x.shape[0], length=x.shape[1], lengths=lengths)
     return chosen.reduce_along(combine, x, trees, lengths, finish)
 
@@ -76,7 +76,7 @@ def check_lengths(lengths: Tensor | None, *, batch: int, length: int) -> None:
             f"lengths must be whole numbers [{batch}], one per word, "
             f"got {lengths.dtype} {list(lengths.shape)}"
         )
-    if not _has_values(lengths):
+    if not has_values(lengths):
         return
     low, high = int(lengths.min()), int(lengths.max())
     if low < 1 or high > length:
@@ -86,7 +86,7 @@ def check_lengths(lengths: Tensor | None, *, batch: int, length: int) -> None:
         )
 
 
-def _has_values(tensor: Tensor) -> bool:
+def has_values(tensor: Tensor) -> bool:
     """Whether the host may read a tensor: not while tracing, mapping or capturing."""
     if torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return False
