@@ -25,7 +25,8 @@ def bench_fleet(
     """Training steps of fleets on parity: at length 20, at 40, and lengths as training draws them.
 
     Each case with the fused kernels and with plain PyTorch; on a GPU both as captured graphs, and
-    plain PyTorch also without. A floor is the time of the arithmetic alone at 400 TFLOP/s.
+    plain PyTorch also without. The fastest of these also along random trees. A floor is the time of
+    the arithmetic alone at 400 TFLOP/s.
     """
     mixes = {"20": [20] * steps, "40": [40] * steps}
     mixes["1-40"] = training_lengths(0, steps, max_length=40)
@@ -46,7 +47,12 @@ def bench_fleet(
                 row[f"{name}_ms"] = 1e3 * time_steps(fleet, lengths, is_captured=True)
             if device.type == "cuda" and mix == "20":
                 row["eager_ms"] = 1e3 * time_steps(fleets["plain"], lengths[:10], is_captured=False)
-            best = row[f"{next(iter(kinds))}_ms"]
+            fastest = next(iter(kinds))
+            best = row[f"{fastest}_ms"]
+            row["random_ms"] = 1e3 * time_steps(
+                fleets[fastest], lengths, is_captured=True, is_random=True
+            )
+            row["random_ratio"] = row["random_ms"] / best  # type: ignore[operator]
             row["model_steps_per_second"] = 1e3 * count / best  # type: ignore[operator]
             if "fused" in kinds:
                 row["ratio"] = row["plain_ms"] / row["fused_ms"]  # type: ignore[operator]

@@ -49,16 +49,18 @@ def parity_fleet(spec: ModelSpec, count: int, *, batch_size: int, device: torch.
     return Fleet(members, device=device)
 
 
-def time_steps(fleet: Fleet, lengths: Sequence[int], *, is_captured: bool) -> float:
-    """Seconds a step over these lengths."""
+def time_steps(
+    fleet: Fleet, lengths: Sequence[int], *, is_captured: bool, is_random: bool = False
+) -> float:
+    """Seconds a step over these lengths, in balanced trees or along random ones."""
     is_captured = is_captured and fleet.device.type == "cuda"
     step = CapturedSteps(fleet).step if is_captured else fleet.step
     for length in sorted(set(lengths)):
-        step(length)
+        step(length, is_random)
 
     def all_steps() -> None:
         for length in lengths:
-            step(length)
+            step(length, is_random)
 
     return seconds_per_call(all_steps, calls=1, device=fleet.device) / len(lengths)
 
