@@ -1,24 +1,21 @@
-"""The table of settings that were tried for a recipe, from the accuracies of every run.
+"""The tables of settings that were tried for a recipe, from the accuracies of every run.
 
-`python -m tools.recipe_search` writes it into results/recipe_search.md. The languages are none of
+`python -m tools.recipe_search` writes them into results/recipe_search.md. The languages are none of
 the paper's 21, so nothing was chosen on their test words.
 """
 
 import json
-import re
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from ldru.base.files import write_text
 
 ROOT = Path(__file__).parents[1]
-DATA, PAGE = ROOT / "results" / "recipe_search.json", ROOT / "results" / "recipe_search.md"
+PAGE = ROOT / "results" / "recipe_search.md"
 DYCK = ("dyck_5", "dyck_7", "dyck_10")
 SMALL_RANDOM = ("random_6_2", "random_7_3", "random_8_2", "random_10_2")
-
-BEGIN, END = "<!-- table -->\n", "<!-- /table -->"
 
 
 class Row(NamedTuple):
@@ -68,10 +65,62 @@ def render(data: dict) -> str:
     return "\n".join(text) + "\n"
 
 
-def with_table(page: str, data: dict) -> str:
-    """The page with its table as the data have it."""
-    block = f"{BEGIN}{render(data)}{END}"
-    return re.sub(f"{BEGIN}.*{END}", lambda _: block, page, flags=re.DOTALL)
+def render_regularisers(data: dict) -> str:
+    """The second table in Markdown, in the order of the runs."""
+    names = ["steps", "rate", "dropout", "words", "other"]
+    languages = ["dyck_10", "dyck_7", "mod_7", "random_10_2"]
+    lines = [" | ".join(["", *names, *languages, "worst dyck_10", ""]).strip()]
+    lines.append("|" + " --- |" * len(names) + " ---: |" * (len(languages) + 1))
+    for name, s in data["settings"].items():
+        means = {
+            language: [
+                100 * statistics.fmean(row[3])
+                for row in data["rows"]
+                if row[:2] == [name, language]
+            ]
+            for language in languages
+        }
+        rises = f"0 to {s['dropout']:g}" if s["rise"] == 1 else f"0 to {s['dropout']:g} at half"
+        settings = [f"{s['steps']:,}", f"{s['rate']:g}"]
+        settings.append(rises if s["rise"] else f"{s['dropout']:g}")
+        settings.append(f"{s['words']}, {s['share']:g}" if s["share"] else "-")
+        settings.append(_regulariser(s))
+        values = [_mean(means[language]) for language in languages]
+        values.append(f"{min(means['dyck_10']):.2f}" if means["dyck_10"] else "-")
+        lines.append("| " + " | ".join([*settings, *values]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _mean(values: list[float]) -> str:
+    return f"{statistics.fmean(values):.2f}" if values else "-"
+
+
+def _regulariser(settings: dict) -> str:
+    notes = []
+    if settings["smoothing"]:
+        notes.append(f"label smoothing {settings['smoothing']:g}")
+    if settings["weight_decay"]:
+        notes.append(f"weight decay {settings['weight_decay']:g}")
+    if settings["consistency"] is not None:
+        notes.append(f"two trees a word, pull {settings['consistency']:g}")
+    return ", ".join(notes) or "-"
+
+
+SEARCHES: dict[str, tuple[Path, Callable[[dict], str]]] = {
+    "table": (ROOT / "results" / "recipe_search.json", render),
+    "regularisers": (ROOT / "results" / "recipe_search_regularisers.json", render_regularisers),
+}
+"""Places of the page: the data that stand there, and how."""
+
+
+def with_tables(page: str) -> str:
+    """The page with its tables as the data have them."""
+    for place, (path, made) in SEARCHES.items():
+        begin, end = f"<!-- {place} -->\n", f"<!-- /{place} -->"
+        block = f"{begin}{made(json.loads(path.read_text()))}{end}"
+        before, rest = page.split(begin)
+        page = before + block + rest.split(end)[1]
+    return page
 
 
 def _other(settings: dict) -> str:
@@ -84,4 +133,4 @@ def _other(settings: dict) -> str:
 
 
 if __name__ == "__main__":
-    write_text(PAGE, with_table(PAGE.read_text(), json.loads(DATA.read_text())))
+    write_text(PAGE, with_tables(PAGE.read_text()))

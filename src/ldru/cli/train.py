@@ -222,7 +222,7 @@ class Train:
 def show_round(found: "Round") -> None:
     """Print what a round came to."""
     steps = found.run.spec.train.steps
-    print(f"{found.run.spec.name}: {steps:,} steps, {found.summary}", flush=True)
+    print(f"round {found.number}, {steps:,} steps: {found.summary}", flush=True)
 
 
 def keep_machine(found: "Round") -> None:

@@ -29,14 +29,16 @@ SHARE_OF_WORDS = 0.25
 class Round:
     """One training and what was found of it.
 
+    number: 0 for the first training, then 1, 2, ...
     wrong: the counterexamples that the next round is given.
     extraction: the exact machine and the verdict on it; None where short words are wrong already.
 
     >>> run = ldru.Run.open("parity_check")
-    >>> ldru.Round(run=run, wrong=("0110",), extraction=None).summary
-    'wrong on 1 short words, such as 0110'
+    >>> ldru.Round(number=0, run=run, wrong=("0110",), extraction=None).summary
+    'wrong on 1 short word, such as 0110'
     """
 
+    number: int
     run: Run
     wrong: tuple[str, ...]
     extraction: Extraction | None
@@ -52,7 +54,8 @@ class Round:
         """The outcome in a sentence."""
         if self.extraction is not None:
             return self.extraction.summary
-        return f"wrong on {len(self.wrong):,} short words, such as {self.wrong[0]}"
+        words = "1 short word" if len(self.wrong) == 1 else f"{len(self.wrong):,} short words"
+        return f"wrong on {words}, such as {self.wrong[0]}"
 
 
 def train_until_proved(
@@ -93,7 +96,7 @@ def train_until_proved(
     for number in range(rounds + 1):
         runs = train_runs([spec], tasks={found.spec: found}, source=source, execution=execution)
         source = runs[spec]
-        done.append(_judged(source))
+        done.append(_judged(source, number=number))
         if on_round is not None:
             on_round(done[-1])
         if done[-1].is_proved:
@@ -105,14 +108,15 @@ def train_until_proved(
     return done
 
 
-def _judged(run: Run) -> Round:
+def _judged(run: Run, *, number: int) -> Round:
     """Search short words first: as long as some are wrong, no machine has to be extracted."""
     longest = run.spec.train.max_length
     wrong = wrong_short_words(run.model, run.language, max_length=longest)
     if wrong:
-        return Round(run=run, wrong=wrong, extraction=None)
+        return Round(number=number, run=run, wrong=wrong, extraction=None)
     found = run.exact()
-    return Round(run=run, wrong=verdict_words(found, max_length=longest), extraction=found)
+    words = verdict_words(found, max_length=longest)
+    return Round(number=number, run=run, wrong=words, extraction=found)
 
 
 def _going_on(settings: TrainSpec) -> TrainSpec:
