@@ -75,3 +75,27 @@ def test_runs_of_one_architecture_share_a_group():
     )
     assert evaluate.are_alike(first.spec, second.spec)
     assert not evaluate.are_alike(first.spec, other.spec)
+
+
+def test_what_was_evaluated_before_an_end_on_the_way_is_kept(monkeypatch, tmp_path):
+    """Stopped at length 47 of 100: the next call goes on after the last lengths that were kept."""
+    run = ldru.train("parity_check", model=ldru.LDRUSpec(dim=4), steps=2, out=tmp_path)[0]
+    lengths = list(range(1, 101))
+    want = run.compute_evaluation(lengths, words=4)
+    asked = []
+
+    def stop(part):
+        asked.append(part)
+        if part == 47:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate.evaluate_missing([run], lengths, words=4, on_part=stop)
+    again = ldru.Run.open(run.folder)
+    assert list(again.record.evaluation.by_part) == lengths[:40]
+    asked.clear()
+    (found,) = evaluate.evaluate_missing([again], lengths, words=4, on_part=asked.append)
+    assert asked == lengths[40:]
+    assert found == want == ldru.Run.open(run.folder).record.evaluation
+    (more,) = evaluate.evaluate_missing([ldru.Run.open(run.folder)], [3, 7], words=8)
+    assert {part: result.words for part, result in more.by_part.items()} == {3: 8, 7: 8}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from ldru.base.files import check_writable
 from ldru.evaluation.lengths import WORDS
 from ldru.reproduce.plan import Job
-from ldru.runs.evaluate import evaluate_runs
+from ldru.runs.evaluate import evaluate_missing
 from ldru.runs.results import Results, State
 from ldru.runs.run import Run
 from ldru.runs.train import train_runs
@@ -60,7 +60,5 @@ def work_on(
         ]
         for run in lacking:
             run.model.to(where)
-        evaluations = evaluate_runs(lacking, job.parts, words=WORDS, on_part=on_part)
-        for run, evaluation in zip(lacking, evaluations, strict=True):
-            run.with_evaluation(evaluation)
+        evaluate_missing(lacking, job.parts, words=WORDS, on_part=on_part)
     return len(specs) - len(ours)

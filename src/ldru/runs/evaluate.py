@@ -1,6 +1,6 @@
 """Evaluate several runs at once: on a GPU, models of one architecture answer as a fleet."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -20,6 +20,9 @@ from ldru.tasks.text.sets import TEXT_SETS
 from ldru.training.draws.fused import make_regular_draws
 from ldru.training.fleet import Fleet, Member
 from ldru.training.spec import conflicts
+
+PARTS_AT_ONCE = {False: 20, True: 500}
+"""Lengths or test sets between two looks at the records, without a GPU and with one."""
 
 
 def evaluate_runs(
@@ -52,40 +55,69 @@ def evaluate_runs(
 def evaluate_and_keep(
     runs: Sequence[Run], parts: Sequence[Part], *, words: int, seed: int
 ) -> list[Evaluation]:
-    """Evaluations with a progress bar on standard error, kept in the records for seed 0.
+    """`evaluate_missing` with a progress bar on standard error."""
+    missing = _missing(runs, parts, words=words, seed=seed)
+    total = sum(len(lacks) * len(together(_some(runs, rows))) for lacks, rows in missing.items())
+    name = runs[0].spec.name if len(runs) == 1 else f"{len(runs)} runs"
+    with counting(f"evaluating {name}", total=total) as advance:
+        return evaluate_missing(runs, parts, words=words, seed=seed, on_part=advance)
 
-    What a record holds already is not computed again.
+
+def evaluate_missing(
+    runs: Sequence[Run],
+    parts: Sequence[Part],
+    *,
+    words: int = WORDS,
+    seed: int = 0,
+    on_part: Callable[[Part], None] | None = None,
+) -> list[Evaluation]:
+    """Evaluations of runs, of which only what their records lack is computed.
+
+    For seed 0 it is kept in the records as it comes, some lengths at a time, so that an end on the
+    way costs little.
     """
-    known: list[dict[Part, PartResult]] = [
-        run.record.evaluation.by_part if run.record.evaluation and seed == 0 else {} for run in runs
-    ]
     for run in runs:
         if run.folder is not None and seed == 0:
             check_writable(run.folder)
+    results = [dict(_known(run, seed=seed)) for run in runs]
+    for lacks, rows in _missing(runs, parts, words=words, seed=seed).items():
+        some = _some(runs, rows)
+        size = PARTS_AT_ONCE[some[0].device.type == "cuda"]
+        for begin in range(0, len(lacks), size):
+            piece = lacks[begin : begin + size]
+            found = evaluate_runs(some, piece, words=words, seed=seed, on_part=on_part)
+            for row, evaluation in zip(rows, found, strict=True):
+                results[row] |= evaluation.by_part
+                if seed == 0:
+                    runs[row].with_evaluation(evaluation)
+    return [Evaluation(by_part={part: found[part] for part in parts}) for found in results]
+
+
+def _missing(
+    runs: Sequence[Run], parts: Sequence[Part], *, words: int, seed: int
+) -> dict[tuple[Part, ...], list[int]]:
+    """The numbers of runs by the parts that their records lack, where they lack any."""
     missing: dict[tuple[Part, ...], list[int]] = {}
-    for index, results in enumerate(known):
+    for row, run in enumerate(runs):
+        known = _known(run, seed=seed)
         lacks = tuple(
-            n
-            for n in parts
-            if n not in results or (isinstance(n, int) and results[n].words != words)
+            part
+            for part in parts
+            if part not in known or (isinstance(part, int) and known[part].words != words)
         )
-        missing.setdefault(lacks, []).append(index)
-    fresh: list[dict[Part, PartResult]] = [{} for _ in runs]
-    for lacks, indices in missing.items():
-        if not lacks:
-            continue
-        some = [runs[index] for index in indices]
-        name = some[0].spec.name if len(some) == 1 else f"{len(some)} runs"
-        with counting(f"evaluating {name}", total=len(lacks) * len(together(some))) as advance:
-            found = evaluate_runs(some, lacks, words=words, seed=seed, on_part=advance)
-        for index, evaluation in zip(indices, found, strict=True):
-            fresh[index] = evaluation.by_part
-            if seed == 0:
-                runs[index].with_evaluation(evaluation)
-    return [
-        Evaluation(by_part={n: new[n] if n in new else old[n] for n in parts})
-        for new, old in zip(fresh, known, strict=True)
-    ]
+        if lacks:
+            missing.setdefault(lacks, []).append(row)
+    return missing
+
+
+def _known(run: Run, *, seed: int) -> Mapping[Part, PartResult]:
+    """The results that a record holds; of other seeds than 0 it holds none."""
+    evaluation = run.record.evaluation
+    return {} if evaluation is None or seed else evaluation.by_part
+
+
+def _some(runs: Sequence[Run], rows: Sequence[int]) -> list[Run]:
+    return [runs[row] for row in rows]
 
 
 def together(runs: Sequence[Run]) -> list[list[int]]:

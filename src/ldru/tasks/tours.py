@@ -19,10 +19,7 @@ FAR = 2**31
 
 
 class Tours:
-    """Tours of one machine.
-
-    labels: the labels to end with, in turn.
-    """
+    """Tours of one machine, of at most `max_length` symbols; they end with its labels in turn."""
 
     def __init__(self, machine: MooreMachine, *, max_length: int, device: torch.device) -> None:
         delta, states = machine.delta, machine.num_states
