@@ -11,8 +11,8 @@ from ldru.models.positions import (
     RandomPositions,
     RandomRotary,
     Sinusoidal,
+    alibi_slopes,
     rotate,
-    slopes,
 )
 
 
@@ -32,11 +32,11 @@ def test_alibi_falls_with_the_distance_and_the_left_is_half_a_place_nearer():
 
 def test_the_slopes_of_alibi_are_geometric_or_interleaved():
     """Worked out by hand for one to six heads."""
-    assert slopes(1) == [2**-8]
-    assert slopes(2) == [2**-4, 2**-8]
-    assert slopes(3) == [2**-4, 2**-8, 2**-2]
-    assert slopes(4) == [2**-2, 2**-4, 2**-6, 2**-8]
-    assert slopes(6) == [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
+    assert alibi_slopes(1) == [2**-8]
+    assert alibi_slopes(2) == [2**-4, 2**-8]
+    assert alibi_slopes(3) == [2**-4, 2**-8, 2**-2]
+    assert alibi_slopes(4) == [2**-2, 2**-4, 2**-6, 2**-8]
+    assert alibi_slopes(6) == [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]
 
 
 def test_the_original_alibi_has_sides_alike_and_geometric_slopes():

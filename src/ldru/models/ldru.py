@@ -174,10 +174,10 @@ class LDRUClassifier(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
-        leaves = self._shared(tokens) if lengths is None else None
-        if leaves is None:
-            leaves = self._leaves(tokens, lengths)
-        return self.head(backends.reduce(self.encoder, leaves, lengths))
+        nodes = self._shared(tokens) if lengths is None else None
+        if nodes is None:
+            nodes = self._leaves(tokens, lengths)
+        return self.head(backends.reduce(self.encoder, nodes, lengths))
 
     def forward_along(
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None

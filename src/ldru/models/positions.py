@@ -84,7 +84,7 @@ class Alibi(Positions):
     """Scores fall in proportion to the distance, to the left as to the right.
 
     In the benchmark tokens on the left are half a place nearer, so that the two sides differ, and
-    the slopes of the heads follow `slopes`. Originally they are geometric, 2**(-8 / heads) to
+    the slopes of the heads follow `alibi_slopes`. Originally they are geometric, 2**(-8 / heads) to
     2**-8, for any number of heads, and the sides look the same.
     """
 
@@ -95,7 +95,7 @@ class Alibi(Positions):
     ) -> None:
         super().__init__(num_blocks=num_blocks, num_heads=num_heads, width=width, variant=variant)
         geometric = [2 ** (-8 * head / num_heads) for head in range(1, num_heads + 1)]
-        chosen = slopes(num_heads) if self.is_benchmarks else geometric
+        chosen = alibi_slopes(num_heads) if self.is_benchmarks else geometric
         self.register_buffer("slopes", torch.tensor(chosen), persistent=False)
 
     def bias(self, x: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class Alibi(Positions):
         return -self.slopes.to(x.dtype)[:, None, None] * distance
 
 
-def slopes(heads: int) -> list[float]:
+def alibi_slopes(heads: int) -> list[float]:
     """The slopes of ALiBi: geometric for a power of two, 2**(-8 / heads) to 2**-8.
 
     Other numbers take those of the power of two below, and then every second one of the power

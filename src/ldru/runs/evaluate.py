@@ -21,8 +21,8 @@ from ldru.training.draws.fused import make_regular_draws
 from ldru.training.fleet import Fleet, Member
 from ldru.training.spec import conflicts
 
-PARTS_AT_ONCE = {False: 20, True: 500}
-"""Lengths or test sets between two looks at the records, without a GPU and with one."""
+PARTS_AT_ONCE = {"cpu": 20, "cuda": 500}
+"""How many lengths or test sets are evaluated before they are kept; a GPU takes seconds for all."""
 
 
 def evaluate_runs(
@@ -82,7 +82,7 @@ def evaluate_missing(
     results = [dict(_known(run, seed=seed)) for run in runs]
     for lacks, rows in _missing(runs, parts, words=words, seed=seed).items():
         some = _some(runs, rows)
-        size = PARTS_AT_ONCE[some[0].device.type == "cuda"]
+        size = PARTS_AT_ONCE.get(some[0].device.type, 20)
         for begin in range(0, len(lacks), size):
             piece = lacks[begin : begin + size]
             found = evaluate_runs(some, piece, words=words, seed=seed, on_part=on_part)
