@@ -16,19 +16,18 @@ from ldru.base.json import digest, to_json
 from ldru.figures.studies import panels_figure, write_study_figure
 from ldru.figures.style import save_figure
 from ldru.models.settings import LDRUSpec
-from ldru.paper import reported
 from ldru.paper.settings import study_of
 from ldru.paper.table import Table
 from ldru.paper.tables import TABLES
 from ldru.reproduce.render import as_markdown, cell_results, cell_text, write_table
-from ldru.reproduce.table_runs import cell_runs, table_runs
+from ldru.reproduce.table_runs import table_runs
 from ldru.runs.folder import RECORD, SETTINGS, WEIGHTS, RunFiles, RunFolder
 from ldru.runs.packed import write_pack
 from ldru.runs.record import evaluation_json
 from ldru.runs.results import Results
 from ldru.runs.run import Run
 from ldru.runs.shipped import CARD, SHIPPED, SUMS, checksum
-from tools.verdicts import verdicts, verdicts_markdown
+from tools.verdicts import all_verdicts, verdicts, verdicts_markdown
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 FIGURE = "docs/regular.png"
@@ -36,8 +35,11 @@ SHIPPED_LENGTHS = tuple(range(10, 501, 10))
 """At which rounded weights are evaluated again."""
 
 
-READINGS = TABLES["leaf_block"]
-"""The LDRU as the paper's text has it, as its sizes have it, and without L2."""
+RECIPES = TABLES["recipes"]
+"""What the README shows: our LDRUs beside those of the paper's settings."""
+
+OURS = RECIPES.restricted(columns=["random_trees"])
+"""Of which one for every task is shipped."""
 
 SHORTENED = {
     "l2": 0.1,
@@ -64,23 +66,12 @@ def shown(table: Table, results: Results) -> Table:
     return replace(table, columns={k: v for k, v in table.columns.items() if k in ran})
 
 
-def overview(results: Results) -> Table:
-    """The central table with every reading of the LDRU, as far as it was run."""
-    central = TABLES["central"]
-    caption = (
-        f"{central.caption} leaf_block: with one more residual block on the leaves; "
-        "leaf_block_no_l2: with that and no L2 term."
-    )
-    columns = {**READINGS.columns, **central.columns}
-    return shown(replace(central, name="regular", caption=caption, columns=columns), results)
-
-
 def with_block(readme: str, results: Results) -> str:
     """The README with its table as the records have it."""
-    table = overview(results)
-    text = as_markdown(table, cell_results(table, results))
-    missing = [label for label in TABLES["central"].columns if label not in table.columns]
-    holes = f"Not run yet: {', '.join(missing)}.\n" if missing else ""
+    text = as_markdown(RECIPES, cell_results(RECIPES, results))
+    budget = TABLES["equal_budget"]
+    missing = [name for name in budget.columns if name not in shown(budget, results).columns]
+    holes = f"Baselines that were not run yet: {', '.join(missing)}.\n" if missing else ""
     block = f"{BEGIN}\n{text}\n{holes}{END}"
     return re.sub(f"{BEGIN}.*{END}", lambda _: block, readme, flags=re.DOTALL)
 
@@ -104,25 +95,23 @@ def gather(results: Results) -> None:
         write_pack(results.packs / f"{study}.zip", some, has_weights=False)
 
 
-def chosen_run(task: str, results: Results) -> tuple[str, Run]:
-    """The LDRU of a task to ship, and its column.
+def chosen_run(task: str, results: Results) -> Run:
+    """The LDRU of a task to ship.
 
-    Of those with weights, the shipped one among them, the best in its last validation; of equals
-    one whose exact machine is correct, then one whose network was caught at no error.
+    Of our recipe's with weights, the shipped one among them, the best in its last validation; of
+    equals one whose exact machine is correct, then one whose network was caught at no error.
     """
-    judged = verdicts(READINGS.restricted(tasks=[task]), results)
-    candidates: list[tuple[str, Run]] = []
+    judged = verdicts(OURS.restricted(tasks=[task]), results).get((task, "random_trees"), {})
+    candidates: list[Run] = []
     now = Run.open(SHIPPED / task) if (SHIPPED / task).exists() else None
-    for label in READINGS.columns:
-        for spec in cell_runs(READINGS, task, label).values():
-            if now is not None and spec == now.spec:
-                candidates.append((label, now))
-            elif results.has_weights(spec):
-                candidates.append((label, Run.open(results.runs / spec.name)))
+    for spec in table_runs(OURS.restricted(tasks=[task])):
+        if now is not None and spec == now.spec:
+            candidates.append(now)
+        elif results.has_weights(spec):
+            candidates.append(Run.open(results.runs / spec.name))
 
-    def merit(pair: tuple[str, Run]) -> tuple[float, bool, bool]:
-        label, run = pair
-        verdict = judged.get((task, label), {}).get(run.spec.seed)
+    def merit(run: Run) -> tuple[float, bool, bool]:
+        verdict = judged.get(run.spec.seed)
         if verdict is None:
             return run.record.final.accuracy, False, False
         return run.record.final.accuracy, verdict.is_correct, not verdict.is_caught
@@ -130,8 +119,8 @@ def chosen_run(task: str, results: Results) -> tuple[str, Run]:
     return max(candidates, key=merit)
 
 
-def model_card(label: str, run: Run, results: Results) -> str:
-    """A model card: what a shipped model is and how it scores; label: of its column."""
+def model_card(run: Run, results: Results) -> str:
+    """A model card: what a shipped model is and how it scores."""
     task, spec = run.language, run.spec
     assert isinstance(spec.model, LDRUSpec)
     files = results.files(spec.name)
@@ -147,7 +136,7 @@ def model_card(label: str, run: Run, results: Results) -> str:
         f"The weights are those of the last step, {record.final.step:,}, rounded to half "
         "precision. The table is of the weights before rounding; evaluated again as shipped, at "
         f"every tenth length from 50 to 500, they give {again:.2f}.",
-        f"Seed {spec.seed}: of the LDRUs for this task whose weights were at hand, one with the "
+        f"Seed {spec.seed}: of the LDRUs that our recipe gave for this task, one with the "
         f"best last validation ({100 * record.final.accuracy:.1f} % at length "
         f"{spec.train.validation_length}); of equals one whose exact machine is correct. Trained "
         f"on one {record.device} with PyTorch {record.versions['torch']}, as run `{spec.name}`. "
@@ -166,9 +155,9 @@ scores = ldru.load("{task.name}")(tokens)  # [batch, length] -> [batch, classes]
 
 Mean accuracy over lengths, 512 test words each, in percent:
 
-| lengths | this run | mean of {len(READINGS.seeds)} seeds (the paper's) |
+| lengths | this run | mean of {len(OURS.seeds)} seeds (the paper's) |
 | --- | ---: | ---: |
-{_card_rows(task.name, label, spec.seed, results)}
+{_card_rows(task.name, spec.seed, results)}
 
 {rounding}
 
@@ -180,15 +169,11 @@ Mean accuracy over lengths, 512 test words each, in percent:
 """
 
 
-def _card_rows(task: str, label: str, seed: int, results: Results) -> str:
+def _card_rows(task: str, seed: int, results: Results) -> str:
     rows = []
-    for name in ("central", "central_id"):
-        table = replace(
-            READINGS,
-            lengths=TABLES[name].lengths,
-            reported=reported.ldru_cells(TABLES[name].reported, label),
-        )
-        cell = cell_results(table.restricted(tasks=[task], columns=[label]), results)[task, label]
+    for name in ("recipes", "recipes_id"):
+        table = TABLES[name].restricted(tasks=[task], columns=list(OURS.columns))
+        (cell,) = cell_results(table, results).values()
         lengths = f"{table.lengths[0]} to {table.lengths[-1]}"
         rows.append(f"| {lengths} | {cell.seeds[seed]:.2f} | {cell_text(cell)} |")
     return "\n".join(rows)
@@ -213,13 +198,13 @@ def ship(results: Results, folder: Path) -> None:
     new = folder.with_name(f"{folder.name}.new")
     with whole_folder(new) as parts:
         lines = []
-        for task, (label, run) in chosen.items():
+        for task, run in chosen.items():
             if run.folder is None:  # shipped already
                 shutil.copytree(SHIPPED / task, parts / task)
             else:
                 run = rounded(run)
                 write_shipped(run, parts / task)
-            (parts / task / CARD).write_text(model_card(label, run, results))
+            (parts / task / CARD).write_text(model_card(run, results))
             for name in (SETTINGS, RECORD, WEIGHTS):
                 lines.append(f"{checksum(parts / task / name)}  {task}/{name}\n")
         (parts / SUMS).write_text("".join(lines))
@@ -235,14 +220,13 @@ def publish(root: Path) -> None:
     ship(results, root / "src" / "ldru" / "shipped")
     readme = root / "README.md"
     write_text(readme, with_block(readme.read_text(), results))
-    table = overview(results)
-    save_figure(panels_figure(table, results), root / FIGURE, note=figure_digest(table, results))
+    note = figure_digest(RECIPES, results)
+    save_figure(panels_figure(RECIPES, results), root / FIGURE, note=note)
     for table in PUBLISHED.values():
         if shown(table, results).columns:
             write_table(table, results)
             write_study_figure(table, results)
-    judged = verdicts(READINGS, results)
-    write_text(results.folder / "tables" / "verdicts.md", verdicts_markdown(judged))
+    write_text(results.folder / "tables" / "verdicts.md", verdicts_markdown(all_verdicts(results)))
 
 
 if __name__ == "__main__":

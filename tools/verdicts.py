@@ -19,6 +19,8 @@ from ldru.runs.results import Results
 from ldru.runs.run import Run
 
 FILE = "verdicts.json"
+JUDGED = (TABLES["recipes"].restricted(columns=["random_trees"]), TABLES["leaf_block"])
+"""Our own LDRUs, and those of the paper's settings, also with a leaf block and without L2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +111,18 @@ def verdicts(table: Table, results: Results) -> dict[tuple[str, str], dict[int, 
     return found
 
 
+def all_verdicts(results: Results) -> dict[tuple[str, str], dict[int, VerdictRecord]]:
+    """What is kept of all tables that are judged."""
+    return {cell: found for table in JUDGED for cell, found in verdicts(table, results).items()}
+
+
 def verdicts_markdown(found: Mapping[tuple[str, str], Mapping[int, VerdictRecord]]) -> str:
     """A row for each task and column; what differs by seed is listed seed by seed."""
     lines = [
-        "**verdicts.** Of LDRUs of the table leaf_block: the states of the exact machine, "
-        "whether that is right at every length, and what is known of the network itself, by seed. "
-        "A network errs *at n* where a wrong word of n symbols was found, *by 2^k* where a sampled "
-        "one of up to 2^k was.",
+        "**verdicts.** Of LDRUs of the tables recipes (random_trees is our own recipe) and "
+        "leaf_block: the states of the exact machine, whether that is right at every length, and "
+        "what is known of the network itself, by seed. A network errs *at n* where a wrong word of "
+        "n symbols was found, *by 2^k* where a sampled one of up to 2^k was.",
         "",
         "| task | model | classes | states | exact machine | network | seconds |",
         "| --- | --- | ---: | ---: | --- | --- | ---: |",
@@ -151,4 +158,5 @@ def _listed(texts: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    judge_missing(TABLES["leaf_block"], Results("results"), print)
+    for table in JUDGED:
+        judge_missing(table, Results("results"), print)

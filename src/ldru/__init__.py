@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.models.settings import LDRUSpec as LDRUSpec
     from ldru.models.spec import ModelSpec as ModelSpec
     from ldru.operators import OPERATORS as OPERATORS
+    from ldru.paper.recipe import Recipe as Recipe
+    from ldru.paper.recipe import recipe as recipe
     from ldru.paper.settings import default_training as default_training
     from ldru.paper.table import Column as Column
     from ldru.paper.table import Table as Table
@@ -46,8 +48,6 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.runs.pack import unpack as unpack
     from ldru.runs.prove import Round as Round
     from ldru.runs.prove import train_until_proved as train_until_proved
-    from ldru.runs.recipe import Recipe as Recipe
-    from ldru.runs.recipe import recipe as recipe
     from ldru.runs.results import Results as Results
     from ldru.runs.run import Run as Run
     from ldru.runs.run import load as load
@@ -88,7 +88,7 @@ _HOMES = {
     "MooreMachine": "ldru.automata.machine",
     "OPERATORS": "ldru.operators",
     "PartResult": "ldru.evaluation.accuracy",
-    "Recipe": "ldru.runs.recipe",
+    "Recipe": "ldru.paper.recipe",
     "RegularTask": "ldru.tasks.regular_task",
     "Results": "ldru.runs.results",
     "Round": "ldru.runs.prove",
@@ -116,7 +116,7 @@ _HOMES = {
     "markdown_table": "ldru.reproduce.render",
     "monoid": "ldru.automata.monoid",
     "pack": "ldru.runs.pack",
-    "recipe": "ldru.runs.recipe",
+    "recipe": "ldru.paper.recipe",
     "register": "ldru.models.registry",
     "table_runs": "ldru.reproduce.table_runs",
     "task": "ldru.tasks.find",

@@ -151,17 +151,29 @@ def test_the_settings_of_listops_are_those_of_the_model(capsys, small_listops):
 
 def test_a_recipe_changes_the_defaults_and_options_change_the_recipe(capsys, tmp_path):
     small = ["--dim", 4, "--batch-size", 8, "--steps", 4, "--validation-length", 10, *SHORT]
-    arguments = ["parity_check", "--recipe", "random_trees", "--merge-share", 0.4]
+    arguments = ["parity_check", "--merge-share", 0.4]
     code, _, err = call(capsys, "train", *arguments, *small, "--out", tmp_path)
     assert code == 0, err
     (folder,) = tmp_path.glob("parity_check-ldru-*")
     settings = json.loads((folder / "settings.json").read_text())
     assert settings["model"]["leaf_block"]
-    assert settings["model"]["dropout"] == 0.1
+    assert settings["model"]["dropout"] == 0.15
     train = settings["train"]
     assert (train["random_trees"], train["merge_share"], train["l2"]) == (0.5, 0.4, 0.0)
     assert (train["decay"], train["steps"]) == ("cosine", 4)
     for wrong in (["--model", "rnn"], ["listops_40"]):
         code, _, err = call(capsys, "train", *wrong, "--recipe", "random_trees")
         assert code == 2
-        assert "recipes are for an LDRU on regular languages" in err
+        assert "is for an LDRU on a regular language" in err
+
+
+def test_the_papers_settings_are_a_recipe(capsys, tmp_path):
+    small = ["--dim", 4, "--batch-size", 8, "--steps", 4, "--validation-length", 10, *SHORT]
+    code, _, err = call(capsys, "train", "dyck_2", "--recipe", "paper", *small, "--out", tmp_path)
+    assert code == 0, err
+    (folder,) = tmp_path.glob("dyck_2-ldru-*")
+    settings = json.loads((folder / "settings.json").read_text())
+    assert (settings["model"]["leaf_block"], settings["model"]["dropout"]) == (False, 0.25)
+    train = settings["train"]
+    assert "random_trees" not in train
+    assert (train["l2"], train["learning_rate"]) == (5e-4, 1e-4)

@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 import ldru
-from ldru.paper.settings import LISTOPS_BY_MODEL, default_model, default_training
+from ldru.paper.settings import (
+    LISTOPS_BY_MODEL,
+    default_model,
+    default_training,
+    settings_by,
+)
+from ldru.tasks.spec import TaskSpec
 
 PAPERS = {
     "lstm": 4.3e6,
@@ -55,3 +61,21 @@ def test_what_is_not_given_is_the_papers(small_listops):
     assert (run.spec.train.learning_rate, run.spec.train.batch_size) == (1e-3, 2)
     assert default_training(ldru.task("parity_check"), small) == ldru.TrainSpec()
     assert default_model(ldru.task("parity_check").spec, "ldru") == ldru.LDRUSpec()
+
+
+def test_an_ldru_on_a_regular_language_has_our_recipe_and_all_else_the_papers():
+    ours, paper = ldru.recipe("random_trees"), ldru.recipe("paper")
+    own = ldru.task(regex="(01)*").spec
+    for language in (ldru.task("dyck_6").spec, own):
+        assert settings_by(None, language, "ldru") == (ours.model, ours.train)
+        assert settings_by("paper", language, "ldru") == (paper.model, paper.train)
+    small = ldru.LDRUSpec(dim=8)  # a model that is given stays as it is
+    assert settings_by(None, own, small) == (small, ours.train)
+    for task, name in (("dyck_6", "lstm"), ("listops_100k", "ldru"), ("sst2", "ldru")):
+        spec = TaskSpec(name=task)
+        theirs = (default_model(spec, name), default_training(task, name))
+        assert settings_by(None, spec, name) == settings_by("paper", spec, name) == theirs
+        with pytest.raises(ldru.LdruError, match=f"not for {name} on {task}: leave it out"):
+            settings_by("random_trees", spec, name)
+    with pytest.raises(ldru.LdruError, match=r"unknown recipe 'randomtrees' .*did you mean 'random_trees'"):
+        ldru.train("dyck_2", recipe="randomtrees", steps=1)

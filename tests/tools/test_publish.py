@@ -10,16 +10,15 @@ from PIL import Image
 from tools.publish import (
     FIGURE,
     PUBLISHED,
-    READINGS,
+    RECIPES,
     SHIPPED_LENGTHS,
     chosen_run,
     figure_digest,
     gather,
     model_card,
-    overview,
     with_block,
 )
-from tools.verdicts import verdicts, verdicts_markdown
+from tools.verdicts import all_verdicts, verdicts_markdown
 
 import ldru
 from ldru.base.json import digest
@@ -56,7 +55,7 @@ def test_the_readme_shows_what_the_records_say():
 def test_the_readmes_figure_was_drawn_from_these_records():
     with Image.open(ROOT / FIGURE) as image:
         drawn_from = image.info["Description"]
-    assert drawn_from == figure_digest(overview(RESULTS), RESULTS), "run `make results`"
+    assert drawn_from == figure_digest(RECIPES, RESULTS), "run `make results`"
 
 
 def test_written_tables_say_what_the_records_say():
@@ -66,7 +65,7 @@ def test_written_tables_say_what_the_records_say():
             table = PUBLISHED[path.stem]
             now = WRITERS[path.suffix[1:]](table, cell_results(table, RESULTS))
             assert path.read_text() == now, f"{path.name} is stale: run `make results`"
-    kept = verdicts_markdown(verdicts(READINGS, RESULTS))
+    kept = verdicts_markdown(all_verdicts(RESULTS))
     assert (ROOT / "results/tables/verdicts.md").read_text() == kept, "run `make results`"
 
 
@@ -101,11 +100,11 @@ def test_a_changed_record_makes_both_stale_and_is_gathered(tmp_path):
 
 @pytest.mark.parametrize("task", TABLES["central"].tasks)
 def test_shipped_models_are_the_chosen_runs(task):
-    label, run = chosen_run(task, RESULTS)
+    run = chosen_run(task, RESULTS)
     assert run.folder is None  # nothing better is at hand
     packed = RESULTS.packed[run.spec.name]
     assert run.record.final == packed.record().final
-    assert (SHIPPED / task / "README.md").read_text() == model_card(label, run, RESULTS)
+    assert (SHIPPED / task / "README.md").read_text() == model_card(run, RESULTS)
     weights, _ = load_tensors(SHIPPED / task / WEIGHTS)
     assert all(tensor.dtype == torch.float16 for tensor in weights.values())
     assert run.record.evaluation.lengths == list(SHIPPED_LENGTHS)

@@ -13,8 +13,8 @@ from tyro.conf import Positional
 
 from ldru.automata.named import PAPERS
 from ldru.base.errors import LdruError
+from ldru.paper.recipe import RecipeName
 from ldru.paper.settings import SIZES, SUBSET, SUBSETS, TEXT_TASKS
-from ldru.runs.recipe import RecipeName
 
 SCRIPTS = {
     "bash": """\

@@ -15,10 +15,10 @@ from ldru.base.errors import LdruError, RunError
 from ldru.base.json import Json
 from ldru.cli.arguments import check_not_drawn, check_task_name, drawn_words
 from ldru.cli.eval import draw, show_evaluation
-from ldru.models.registry import model_name, model_spec
+from ldru.models.registry import model_name
 from ldru.models.spec import ModelSpec
-from ldru.paper.settings import completed, default_model, study_of, study_training
-from ldru.runs.recipe import RecipeName, recipe
+from ldru.paper.recipe import RecipeName
+from ldru.paper.settings import completed, default_model, settings_by, study_of, study_training
 from ldru.tasks.spec import TaskSpec
 from ldru.training.execution import CHECKPOINT_SECONDS, Execution
 from ldru.training.spec import TrainSpec
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from ldru.runs.prove import Round
     from ldru.runs.run import Run
     from ldru.tasks.task import Task
+
+ANY_LANGUAGE = TaskSpec(name="parity_check")
+"""Recipes give all regular languages the same settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +45,10 @@ class Train:
         data: a folder of texts, to be tokenised unless that was done (see `ldru prepare`).
         vocabulary: its vocab.txt, where it has none.
         model: a name from `ldru models`; its settings are options too.
-        recipe: paper (the settings of the paper's text) or random_trees (leaf block, no L2, decay,
-            half of the steps along random trees): the defaults of the options below, for an LDRU.
+        recipe: where the defaults of the options below come from. random_trees is ours, and the
+            default for an LDRU on a regular language: leaf block, no L2, decay, half of the steps
+            along random trees, rising dropout. paper has the settings of the paper's text, as all
+            other models and data sets have them.
         seeds: one model each.
         out: folder for the run folders.
         resume: keep finished runs and go on from the last checkpoint.
@@ -66,7 +71,7 @@ class Train:
     data: str | None = None
     vocabulary: Path | None = None
     model: str = "ldru"
-    recipe: RecipeName = "paper"
+    recipe: RecipeName | None = None
     seeds: tuple[int, ...] = (0,)
     out: Path = Path("runs")
     resume: bool = False
@@ -255,13 +260,7 @@ def command(arguments: list[str]) -> type[Train]:
     model = named.get("--model", "ldru")
     specs = [TaskSpec(name=word) for word in named.get("", "").split()]
     data = next((spec for spec in specs if study_of(spec) in ("listops", "text")), None)
-    settings = model_spec(model) if data is None else default_model(data, model)
-    train = TrainSpec() if data is None else study_training(data, model)
-    if named.get("--recipe", "paper") != "paper":
-        if model != "ldru" or data is not None:
-            raise LdruError("recipes are for an LDRU on regular languages: leave --recipe out")
-        chosen = recipe(named["--recipe"])
-        settings, train = chosen.model, chosen.train
+    settings, train = settings_by(named.get("--recipe"), data or ANY_LANGUAGE, model)
     fields: list[tuple] = [
         ("settings", Annotated[type(settings), OmitArgPrefixes], field(default=settings)),
         ("train", OmitArgPrefixes[TrainSpec], field(default=train)),

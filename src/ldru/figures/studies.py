@@ -37,7 +37,7 @@ def panels_figure(table: Table, results: Results) -> "Figure":
     for axes in panels.flat[len(table.tasks) :]:
         axes.axis("off")
     for axes, task in zip(panels.flat, table.tasks, strict=False):
-        for color, label in zip(cycle(COLORS), table.columns, strict=False):
+        for place, (color, label) in enumerate(zip(cycle(COLORS), table.columns, strict=False)):
             found = (
                 results.recorded_evaluation(spec, needed_parts(table, spec))
                 for spec in cell_runs(table, task, label).values()
@@ -46,7 +46,8 @@ def panels_figure(table: Table, results: Results) -> "Figure":
             for odd, style in ((0, "-"), (1, ":")):
                 halves = [{n: a for n, a in curve.items() if n % 2 == odd} for curve in curves]
                 name = f"{label}, odd lengths" if odd else label
-                _draw_mean(axes, halves, label=name, color=color, ls=style)
+                # The first column, which is the one compared, lies on top.
+                _draw_mean(axes, halves, label=name, color=color, ls=style, zorder=3 - place / 20)
         axes.set_title(task, fontsize=8)
         axes.set_xlabel("length of the words", fontsize=8)
         axes.label_outer()
@@ -169,7 +170,13 @@ def _curves(table: Table, task: str, label: str, results: Results) -> list[dict[
 
 
 def _draw_mean(
-    axes: "Axes", curves: Sequence[Curve], *, label: str, color: str | None = None, ls: str = "-"
+    axes: "Axes",
+    curves: Sequence[Curve],
+    *,
+    label: str,
+    color: str | None = None,
+    ls: str = "-",
+    zorder: float = 2,
 ) -> None:
     if not curves:
         return
@@ -177,9 +184,8 @@ def _draw_mean(
     values = np.array([[curve[x] for x in shared] for curve in curves])
     mean = values.mean(axis=0)
     spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-    (line,) = axes.plot(
-        shared, mean, lw=1.2, ls=ls, color=color, label=f"{label} ({len(curves)} seeds)"
-    )
+    name = f"{label} ({len(curves)} seeds)"
+    (line,) = axes.plot(shared, mean, lw=1.2, ls=ls, color=color, label=name, zorder=zorder)
     axes.fill_between(shared, mean - spread, mean + spread, color=line.get_color(), alpha=0.2)
 
 

@@ -7,7 +7,7 @@ from ldru.analysis.counterexamples import check_provable, verdict_words, wrong_s
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError
 from ldru.models.spec import ModelSpec
-from ldru.paper.settings import default_model
+from ldru.paper.settings import settings_by
 from ldru.runs.run import Run
 from ldru.runs.spec import check_seed
 from ldru.runs.train import run_spec, train_runs
@@ -86,11 +86,11 @@ def train_until_proved(
     'correct at every length'
     """
     given = as_task(task)
-    settled = default_model(given.spec, model)
+    settled, usual = settings_by(None, given.spec, model)
     found = check_provable(given, settled)
     if rounds < 0:
         raise LdruError(f"rounds must not be negative, got {rounds}")
-    spec = run_spec(found, settled, settings, seed=check_seed(seed))
+    spec = run_spec(found, settled, settings or usual, seed=check_seed(seed))
     done: list[Round] = []
     source: Run | None = None
     for number in range(rounds + 1):

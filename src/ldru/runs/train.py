@@ -12,7 +12,8 @@ from ldru.base.files import check_writable
 from ldru.base.json import digest
 from ldru.models.backends import describe_backend
 from ldru.models.spec import ModelSpec
-from ldru.paper.settings import completed, default_model, default_training
+from ldru.paper.recipe import RecipeName
+from ldru.paper.settings import completed, settings_by
 from ldru.runs.record import make_record
 from ldru.runs.run import Run, trained_model
 from ldru.runs.spec import RunSpec, check_seed
@@ -38,6 +39,7 @@ def train(
     seeds: Iterable[int] = (0,),
     steps: int | None = None,
     settings: TrainSpec | None = None,
+    recipe: RecipeName | None = None,
     init_from: str | Path | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -47,9 +49,11 @@ def train(
 ) -> dict[int, Run]:
     """Train one model per seed on a task.
 
-    model: a name of `MODELS` with the paper's settings, or an architecture's own settings.
-    steps: overrides `settings.steps`; None takes what the paper gives for the task.
-    settings: None takes the paper's for the task and model.
+    model: a name of `MODELS` with the recipe's settings, or an architecture's own settings.
+    steps: overrides `settings.steps`; None takes what the recipe gives for the task.
+    settings: of the training, instead of the recipe's; what they leave open is the paper's.
+    recipe: `random_trees`, which is ours and what an LDRU on a regular language has by default, or
+        `paper`, the settings of the paper's text, as all else has them.
     init_from: a run folder whose weights every model starts from.
     out, resume, device, checkpoint_seconds, observers: see `Execution`.
 
@@ -60,7 +64,7 @@ def train(
     """
     found = as_task(task)
     if steps is not None:
-        settings = settings or default_training(found, default_model(found.spec, model))
+        settings = settings or settings_by(recipe, found.spec, model)[1]
         settings = replace(settings, steps=steps)
     execution = Execution(
         out=out,
@@ -74,6 +78,7 @@ def train(
         model=model,
         seeds=seeds,
         settings=settings,
+        recipe=recipe,
         init_from=init_from,
         execution=execution,
     )
@@ -86,12 +91,13 @@ def train_many(
     model: str | ModelSpec = "ldru",
     seeds: Iterable[int] = (0,),
     settings: TrainSpec | None = None,
+    recipe: RecipeName | None = None,
     init_from: str | Path | None = None,
     execution: Execution = IN_MEMORY,
 ) -> dict[str, dict[int, Run]]:
     """Train one model per task and seed, all in one fleet: {task name: {seed: run}}.
 
-    model, settings, init_from: see `train`.
+    model, settings, recipe, init_from: see `train`.
 
     >>> runs = ldru.train_many(
     ...     ["parity_check", "even_pairs"],
@@ -105,11 +111,11 @@ def train_many(
     numbers = [check_seed(seed) for seed in seeds]
     source = None if init_from is None else Run.open(init_from)
     _check_names(chosen)
-    specs = [
-        run_spec(task, default_model(task.spec, model), settings, seed=seed, source=source)
-        for task in chosen
-        for seed in numbers
-    ]
+    specs = []
+    for task in chosen:
+        built, usual = settings_by(recipe, task.spec, model)
+        for seed in numbers:
+            specs.append(run_spec(task, built, settings or usual, seed=seed, source=source))
     known = {task.spec: task for task in chosen}
     done = train_runs(specs, tasks=known, source=source, execution=execution)
     runs: dict[str, dict[int, Run]] = {task.name: {} for task in chosen}
