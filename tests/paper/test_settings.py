@@ -77,5 +77,5 @@ def test_an_ldru_on_a_regular_language_has_our_recipe_and_all_else_the_papers():
         assert settings_by(None, spec, name) == settings_by("paper", spec, name) == theirs
         with pytest.raises(ldru.LdruError, match=f"not for {name} on {task}: leave it out"):
             settings_by("random_trees", spec, name)
-    with pytest.raises(ldru.LdruError, match=r"unknown recipe 'randomtrees' .*did you mean 'random_trees'"):
+    with pytest.raises(ldru.LdruError, match="did you mean 'random_trees'"):
         ldru.train("dyck_2", recipe="randomtrees", steps=1)

@@ -81,8 +81,8 @@ class Coverage:
         note = (
             "missing: no training word needs them; rare_N: met less than N times in the "
             f"{some.training_words:,}\nwords of the training, expected; familiar_N: test words "
-            "without such ones, in percent;\npaper, ours: accuracy of the LDRU on longer words, "
-            "in percent"
+            "without such ones, in percent;\npaper, its_settings, our_recipe: accuracy of the LDRU "
+            "on longer words, in percent"
         )
         shown = [{k: f"{v:.2f}" if isinstance(v, float) else v for k, v in r.items()} for r in rows]
         print_rows(shown, as_json=False, note=note)
