@@ -1,4 +1,4 @@
-"""Compiles kernels of the reduction for a GPU that need not be there: `python -m` this.
+"""Compiles kernels for a GPU that need not be there: `python -m` this.
 
 The interpreter runs what the compiler may refuse. A process of its own, because Triton decides
 between the two when it is imported.
@@ -10,6 +10,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from ldru.kernels import attention, dropout, norm
 from ldru.kernels.reduction import narrow, operands, trees, wide
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -53,6 +54,17 @@ def main():
     settings = {"DIM": 80, "COLUMNS": 35 * 80, "PRECISION": "tf32", "TILE": 64, "ROWS": 64}
     compiled(operands.weight_gradient_kernel, settings, {"operands_ptr": "*fp16"})
     print("weight gradients")
+    pointers = {"keys_ptr": "*i32", "cut_ptr": "*i32"}
+    compiled(dropout.dropout_kernel, {"ELEMENTS": dropout.ELEMENTS}, pointers)
+    print("dropout")
+    settings = {"LENGTH": 64, "WIDTH": 16, "HAS_BIAS": True, "HAS_SEEN": True, "PRECISION": "tf32"}
+    for kernel in (attention.attention_kernel, attention.attention_gradient_kernel):
+        compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
+        print("attention")
+    settings = {"DIM": 80, "PAD": 128, "ROWS": 16}
+    for kernel in (norm.add_norm_kernel, norm.add_norm_gradient_kernel):
+        compiled(kernel, settings, {})
+        print("norm")
     compile_narrow(dim=16, tile=16, is_silu=True)
 
 

@@ -48,10 +48,10 @@ def refined(w, name, x, place, chunk):
         weights = (scores + w[f"{name}.attention.bias"][head, : len(window)]).exp()
         mixed.append(sum(a * v for a, v in zip(weights, values, strict=True)) / weights.sum())
     attended = w[f"{name}.attention.out.weight"] @ torch.cat(mixed)
-    h = layer_norm(x[place] + attended, w, f"{name}.norm")
-    hidden = torch.relu(w[f"{name}.block.up.weight"] @ h + w[f"{name}.block.up.bias"])
-    update = w[f"{name}.block.down.weight"] @ hidden + w[f"{name}.block.down.bias"]
-    return layer_norm(h + update, w, f"{name}.block.norm")
+    h = layer_norm(x[place] + attended, w, f"{name}.attention_norm")
+    hidden = torch.relu(w[f"{name}.up.weight"] @ h + w[f"{name}.up.bias"])
+    update = w[f"{name}.down.weight"] @ hidden + w[f"{name}.down.bias"]
+    return layer_norm(h + update, w, f"{name}.norm")
 
 
 @pytest.mark.parametrize(("chunk_size", "thickness"), [(2, 1), (3, 1), (2, 2), (3, 3)])
@@ -64,7 +64,7 @@ def test_agrees_with_the_equations(chunk_size, thickness):
 def test_depth_is_the_logarithm_of_the_length(chunk_size):
     model = classifier(chunk_size)
     levels = []
-    model.layers[0].block.register_forward_hook(
+    model.layers[0].norm.register_forward_hook(
         lambda module, inputs, output: levels.append(output.shape[1])
     )
     for length in range(1, 83):

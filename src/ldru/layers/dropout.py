@@ -6,6 +6,8 @@ from torch.nn import functional
 
 from ldru.base.errors import LdruError
 from ldru.base.randomness import bits
+from ldru.kernels import support
+from ldru.kernels.support import merged
 
 PLACES = 2**24
 """How many elements of a row one call of dropout can tell apart."""
@@ -14,8 +16,9 @@ PLACES = 2**24
 class Keyed(nn.Module):
     """A layer whose randomness in training is a function of one key per word: keys [batch, 2].
 
-    A fleet sets `keys` at every step, so that a member draws the same alone and in a fleet.
-    Without keys, the layer draws from PyTorch's default generator.
+    A fleet sets `keys` at every step, so that a member draws the same alone and in a fleet; it
+    leaves out layers that do nothing. Without keys, the layer draws from PyTorch's default
+    generator.
     """
 
     keys: Tensor | None
@@ -56,16 +59,26 @@ class Dropout(Keyed):
         for name in ("cut", "scale"):
             self.register_buffer(name, None, persistent=False)
 
+    @property
+    def is_on(self) -> bool:
+        """Whether anything may be dropped."""
+        return self.training and (self.keys is not None or self.rate > 0)
+
     def forward(self, x: Tensor, call: int = 0) -> Tensor:
         """Drop elements: [batch, ..., dim] -> [batch, ..., dim].
 
         call: sets apart the calls of one forward pass, such as the levels of a tree.
         """
-        if not self.training:
+        if not self.is_on:
             return x
         if self.keys is None or self.cut is None or self.scale is None:
             return functional.dropout(x, self.rate)
-        words = bits(self.keys, x[0].numel(), begin=call * PLACES).reshape(x.shape)
+        begin = call * PLACES
+        if can_fuse(x):
+            flat, keys = x.flatten(1)[None], self.keys[None]
+            dropped = Dropped.apply(flat, keys, self.cut[None], self.scale[None], begin)
+            return dropped.reshape(x.shape)
+        words = bits(self.keys, x[0].numel(), begin=begin).reshape(x.shape)
         return x * torch.where(words >= self.cut, self.scale, 0)
 
     def drop(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
@@ -73,7 +86,7 @@ class Dropout(Keyed):
 
         Without a fleet's keys, fresh ones: [batch, ..., dim] -> [batch, 2], [], [].
         """
-        if not self.training or (self.keys is None and self.rate == 0):
+        if not self.is_on:
             return None
         if self.keys is not None and self.cut is not None and self.scale is not None:
             return self.keys, self.cut, self.scale
@@ -85,3 +98,39 @@ class Dropout(Keyed):
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}"
+
+
+def can_fuse(x: Tensor) -> bool:
+    """Whether our kernel drops these elements."""
+    # A compiler makes kernels of its own.
+    return support.why_not(x.device, x.dtype) is None and not torch.compiler.is_compiling()
+
+
+class Dropped(torch.autograd.Function):
+    """Dropout of each member: x [members, words, count], keys [members, words, 2], cut, scale.
+
+    begin: the place of a word's first element in the bits of its key.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, keys: Tensor, cut: Tensor, scale: Tensor, begin: int) -> Tensor:
+        from ldru.kernels.dropout import drop
+
+        return drop(x, keys, cut, scale, begin=begin)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        _, *tensors, ctx.begin = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:  # type: ignore[no-untyped-def]
+        return Dropped.apply(gradient, *ctx.saved_tensors, ctx.begin), None, None, None, None
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        """A mapped axis joins the members' axis."""
+        *tensors, begin = inputs
+        size = info.batch_size
+        joined = [merged(part, axis, size) for part, axis in zip(tensors, in_dims, strict=False)]
+        return Dropped.apply(*joined, begin).unflatten(0, (size, -1)), 0

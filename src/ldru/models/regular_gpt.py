@@ -4,12 +4,13 @@ import itertools
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ldru.base.errors import LdruError
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.linear import Linear
-from ldru.layers.residual_block import ResidualBlock
+from ldru.layers.norm import AddNorm
 from ldru.models.words import check_sizes, check_words
 
 
@@ -76,8 +77,9 @@ class RegularGPTClassifier(nn.Module):
             if level and x.shape[1] == 1:
                 break
             x, lengths = self._climb(x, lengths, is_first=level == 0)
-            # Counted from the right edge, where words end: padding must not move the masks.
-            x = self.dropout(x.flip(1), level).flip(1)
+            if self.dropout.is_on:
+                # Counted from the right edge, where words end: padding must not move the masks.
+                x = self.dropout(x.flip(1), level).flip(1)
         return self.head(x[:, 0])
 
     def _climb(
@@ -110,12 +112,15 @@ class Layer(nn.Module):
     def __init__(self, *, dim: int, num_heads: int, chunk_size: int) -> None:
         super().__init__()
         self.attention = WindowAttention(dim=dim, num_heads=num_heads, chunk_size=chunk_size)
-        self.norm = nn.LayerNorm(dim)
-        self.block = ResidualBlock(dim=dim)
+        self.attention_norm = AddNorm(dim)
+        self.up = Linear(dim, 4 * dim)
+        self.down = Linear(4 * dim, dim)
+        self.norm = AddNorm(dim)
 
     def forward(self, windows: Tensor, *, queries: Tensor) -> Tensor:
         """Refine the last tokens of windows: [..., chunk, dim], [..., some, dim] -> the latter."""
-        return self.block(self.norm(queries + self.attention(windows, queries)))
+        x = self.attention_norm(queries, self.attention(windows, queries))
+        return self.norm(x, self.down(functional.relu(self.up(x))))
 
 
 class WindowAttention(nn.Module):

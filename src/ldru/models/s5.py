@@ -7,6 +7,7 @@ from torch.nn import functional
 from ldru.base.errors import LdruError
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
+from ldru.layers.norm import AddNorm
 from ldru.models.words import check_sizes, check_words, is_word
 
 SLOWEST_DECAY = -1e-4
@@ -70,11 +71,11 @@ class S5Block(nn.Module):
     def __init__(self, *, dim: int, state_dim: int, num_blocks: int) -> None:
         super().__init__()
         self.system = StateSpace(dim=dim, state_dim=state_dim, num_blocks=num_blocks)
-        self.norm = nn.LayerNorm(dim)
+        self.norm = AddNorm(dim)
 
     def forward(self, u: Tensor) -> Tensor:
         """Refine: [batch, length, dim] -> [batch, length, dim]."""
-        return self.norm(u + functional.gelu(self.system(u)))
+        return self.norm(u, functional.gelu(self.system(u)))
 
 
 class S5Classifier(nn.Module):

@@ -8,9 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError
+from ldru.kernels import support
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.linear import Linear
+from ldru.layers.norm import AddNorm
 from ldru.models.positions import (
     NoPositions,
     Positions,
@@ -20,6 +22,9 @@ from ldru.models.words import check_sizes, check_words, is_word
 
 SCORES = 2**28
 """How many scores of attention may be held at once where each word has its own bias."""
+
+SHORT, NARROW = 64, 64
+"""The longest words and widest heads whose scores our kernels keep to themselves."""
 
 
 class TransformerClassifier(nn.Module):
@@ -114,19 +119,19 @@ class Block(nn.Module):
     def __init__(self, *, dim: int, num_heads: int) -> None:
         super().__init__()
         self.attention = Attention(dim=dim, num_heads=num_heads)
-        self.attention_norm = nn.LayerNorm(dim)
+        self.attention_norm = AddNorm(dim)
         self.up = Linear(dim, 4 * dim)
         self.down = Linear(4 * dim, dim)
-        self.norm = nn.LayerNorm(dim)
+        self.norm = AddNorm(dim)
 
     def forward(self, x: Tensor, view: View, dropout: Dropout, *, call: int) -> Tensor:
         """Refine the tokens of words: [batch, length, dim] -> [batch, length, dim].
 
         call: the number of the first of two calls of dropout.
         """
-        x = self.attention_norm(x + dropout(self.attention(x, view), call))
+        x = self.attention_norm(x, dropout(self.attention(x, view), call))
         update = self.down(functional.relu(self.up(x)))
-        return self.norm(x + dropout(update, call + 1))
+        return self.norm(x, dropout(update, call + 1))
 
 
 class Attention(nn.Module):
@@ -154,11 +159,12 @@ class Attention(nn.Module):
 
 
 class DotProductAttention(torch.autograd.Function):
-    """softmax(q k^T / sqrt(width) + bias) v over what is seen, by PyTorch's fused kernels.
+    """softmax(q k^T / sqrt(width) + bias) v over what is seen, in fused kernels.
 
-    Under `vmap` the members are counted into the batch; PyTorch has no rule for that on CPUs. The
-    backward pass is written out, since what the kernels keep for theirs is not public; it holds the
-    scores of one block at a time.
+    They are our own for short words, and PyTorch's for others. Under `vmap` the members are counted
+    into the batch; PyTorch has no rule for that on CPUs. For long words the backward pass is
+    written out, since what PyTorch's kernels keep for theirs is not public; it holds the scores of
+    one block at a time.
     """
 
     @staticmethod
@@ -166,6 +172,11 @@ class DotProductAttention(torch.autograd.Function):
         query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_seen: Tensor | None
     ) -> Tensor:
         """Mix values: [batch, heads, length, width] each -> [batch, heads, length, width]."""
+        if can_fuse(query):
+            from ldru.kernels.attention import attention
+
+            query, key, value = _by_place(query, key, value)
+            return attention(query, key, value, bias, _places(is_seen)).transpose(1, 2)
         attend = functional.scaled_dot_product_attention
         if bias is None or is_seen is None:
             mask = bias if is_seen is None else is_seen
@@ -183,6 +194,13 @@ class DotProductAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         query, key, value, bias, is_seen = ctx.saved_tensors
+        if can_fuse(query):
+            from ldru.kernels.attention import attention_gradient
+
+            query, key, value, gradient = _by_place(query, key, value, gradient)
+            found = attention_gradient(query, key, value, bias, _places(is_seen), gradient)
+            of_query, of_key, of_value = _by_place(*found)
+            return of_query, of_key, of_value, None, None
         scale = query.shape[-1] ** -0.5
         scores = scale * (query @ key.mT)
         if bias is not None:
@@ -212,3 +230,22 @@ class DotProductAttention(torch.autograd.Function):
         is_seen = joined(is_seen, in_dims[4])
         mixed = DotProductAttention.apply(query, key, value, bias, is_seen)
         return mixed.unflatten(0, (info.batch_size, -1)), 0
+
+
+def can_fuse(query: Tensor) -> bool:
+    """Whether our kernels attend, with [batch, heads, length, width] queries."""
+    return (
+        query.shape[-2] <= SHORT
+        and query.shape[-1] <= NARROW
+        and support.why_not(query.device, query.dtype) is None
+        and not torch.compiler.is_compiling()  # it makes kernels of its own
+    )
+
+
+def _by_place(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Heads behind places, or places behind heads: projections lie that way."""
+    return tuple(tensor.transpose(1, 2) for tensor in tensors)
+
+
+def _places(is_seen: Tensor | None) -> Tensor | None:
+    return None if is_seen is None else is_seen[:, 0, 0]

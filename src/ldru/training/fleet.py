@@ -128,6 +128,7 @@ class Fleet:
         if self.settings.hard_words:
             self.hard_words = self._make_hard_words()
         self._dropout_rates = self._stack_rates(models)
+        self._random_layers = self._number_layers()
         self._full_rates = self._rate_buffers(torch.ones((), device=self.device))
         rises = [max(1.0, m.settings.dropout_rise * m.steps) for m in members]
         self._rise_steps = torch.tensor(rises, dtype=torch.float64, device=self.device)
@@ -313,15 +314,28 @@ class Fleet:
         return hard
 
     def _stack_rates(self, models: Sequence[nn.Module]) -> dict[str, Tensor]:
-        """The dropout rates of all members, by the layer's name: [members] each."""
-        return {
-            name: torch.tensor(
-                [model.get_submodule(name).rate for model in models],
-                dtype=torch.float64,
-                device=self.device,
-            )
+        """The dropout rates of all members, by the layer's name, if any drops: [members] each."""
+        rates = {
+            name: [model.get_submodule(name).rate for model in models]
             for name, module in self.skeleton.named_modules()
             if isinstance(module, Dropout)
+        }
+        return {
+            name: torch.tensor(some, dtype=torch.float64, device=self.device)
+            for name, some in rates.items()
+            if any(some)
+        }
+
+    def _number_layers(self) -> dict[str, int]:
+        """The random layers that do something, with their number among all.
+
+        Numbers are part of every run's data: a layer draws the same whether others do or not.
+        """
+        keyed = {n: m for n, m in self.skeleton.named_modules() if isinstance(m, Keyed)}
+        return {
+            name: number
+            for number, (name, layer) in enumerate(keyed.items())
+            if name in self._dropout_rates or not isinstance(layer, Dropout)
         }
 
     def _rate_buffers(self, risen: Tensor) -> dict[str, Tensor]:
@@ -334,14 +348,15 @@ class Fleet:
 
     def _random_buffers(self, batch_size: int) -> dict[str, Tensor]:
         """This step's buffers of every random layer; each row of each layer has its own key."""
-        layers = [n for n, module in self.skeleton.named_modules() if isinstance(module, Keyed)]
-        if not layers:
+        if not self._random_layers:
             return {}
         keys = self.draws.row_keys(
-            self.step_number, num_layers=len(layers), batch_size=batch_size * self.group.size
+            self.step_number,
+            num_layers=1 + max(self._random_layers.values()),
+            batch_size=batch_size * self.group.size,
         )
         keys = self.group.share(keys, dim=2)
-        named = {f"{name}.keys": rows for name, rows in zip(layers, keys, strict=True)}
+        named = {f"{name}.keys": keys[number] for name, number in self._random_layers.items()}
         if not self.settings.dropout_rise:
             return {**named, **self._full_rates}
         risen = (self.step_number.double() / self._rise_steps).clamp(max=1)
