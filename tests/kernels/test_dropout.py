@@ -5,7 +5,8 @@ import torch
 from torch.func import functional_call, vmap
 
 from ldru.base.randomness import bits
-from ldru.layers.dropout import PLACES, Dropout, can_fuse, rate_buffers
+from ldru.kernels.support import can_run
+from ldru.layers.dropout import PLACES, Dropout, rate_buffers
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -25,7 +26,7 @@ def test_members_drop_what_their_keys_say(call):
     x = torch.randn(3, 4, 9, 120, device=DEVICE, requires_grad=True)
     slopes = torch.randn_like(x)
     layer, given = Dropout(rate=0.1).train(), buffers(3, 4)
-    assert can_fuse(x)
+    assert can_run(x)
     got = vmap(lambda own, x: functional_call(layer, own, (x, call)))(given, x)
     drawn = bits(given["keys"], 9 * 120, begin=call * PLACES).reshape(x.shape)
     is_kept = drawn >= given["cut"][:, None, None, None]

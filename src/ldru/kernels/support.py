@@ -3,6 +3,7 @@
 import importlib.util
 import os
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +26,24 @@ def is_interpreted() -> bool:
     Triton wants TRITON_INTERPRET=1 before it is imported.
     """
     return os.environ.get("LDRU_INTERPRET_KERNELS") == "1"
+
+
+def can_run(tensor: Tensor) -> bool:
+    """Whether kernels compute with such numbers; a compiler makes kernels of its own."""
+    return why_not(tensor.device, tensor.dtype) is None and not torch.compiler.is_compiling()
+
+
+def apply_to_all(function: Any, info: Any, in_dims: tuple, *inputs: Any) -> tuple[Tensor, int]:
+    """The rule of `vmap` for a function of all members: a mapped axis joins the members' axis.
+
+    function: a `torch.autograd.Function` of tensors [members, ...] and of numbers, with one result.
+    """
+    size = info.batch_size
+    joined = [
+        merged(part, axis, size) if isinstance(part, Tensor) else part
+        for part, axis in zip(inputs, in_dims, strict=True)
+    ]
+    return function.apply(*joined).unflatten(0, (size, -1)), 0
 
 
 def merged(value: Tensor, axis: int | None, size: int) -> Tensor:

@@ -6,8 +6,7 @@ from torch.nn import functional
 
 from ldru.base.errors import LdruError
 from ldru.base.randomness import bits
-from ldru.kernels import support
-from ldru.kernels.support import merged
+from ldru.kernels.support import apply_to_all, can_run
 
 PLACES = 2**24
 """How many elements of a row one call of dropout can tell apart."""
@@ -74,7 +73,7 @@ class Dropout(Keyed):
         if self.keys is None or self.cut is None or self.scale is None:
             return functional.dropout(x, self.rate)
         begin = call * PLACES
-        if can_fuse(x):
+        if can_run(x):
             flat, keys = x.flatten(1)[None], self.keys[None]
             dropped = Dropped.apply(flat, keys, self.cut[None], self.scale[None], begin)
             return dropped.reshape(x.shape)
@@ -100,12 +99,6 @@ class Dropout(Keyed):
         return f"rate={self.rate}"
 
 
-def can_fuse(x: Tensor) -> bool:
-    """Whether our kernel drops these elements."""
-    # A compiler makes kernels of its own.
-    return support.why_not(x.device, x.dtype) is None and not torch.compiler.is_compiling()
-
-
 class Dropped(torch.autograd.Function):
     """Dropout of each member: x [members, words, count], keys [members, words, 2], cut, scale.
 
@@ -129,8 +122,4 @@ class Dropped(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
-        """A mapped axis joins the members' axis."""
-        *tensors, begin = inputs
-        size = info.batch_size
-        joined = [merged(part, axis, size) for part, axis in zip(tensors, in_dims, strict=False)]
-        return Dropped.apply(*joined, begin).unflatten(0, (size, -1)), 0
+        return apply_to_all(Dropped, info, in_dims, *inputs)

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.kernels import support
-from ldru.kernels.support import merged
+from ldru.kernels.support import apply_to_all, can_run
 
 SMALL_VOCABULARY = 64
 
@@ -67,11 +66,7 @@ def look_up(rows: Tensor, tokens: Tensor) -> Tensor:
 
 def can_fuse(rows: Tensor) -> bool:
     """Whether our kernels look these rows up."""
-    return (
-        len(rows) <= SMALL_VOCABULARY
-        and support.why_not(rows.device, rows.dtype) is None
-        and not torch.compiler.is_compiling()  # it makes kernels of its own
-    )
+    return len(rows) <= SMALL_VOCABULARY and can_run(rows)
 
 
 class LookUp(torch.autograd.Function):
@@ -97,8 +92,5 @@ class LookUp(torch.autograd.Function):
         return look_up_gradient(gradient, tokens, vocabulary=ctx.vocabulary), None
 
     @staticmethod
-    def vmap(info, in_dims: tuple, weight: Tensor, tokens: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
-        """A mapped axis joins the members' axis."""
-        size = info.batch_size
-        rows = LookUp.apply(merged(weight, in_dims[0], size), merged(tokens, in_dims[1], size))
-        return rows.unflatten(0, (size, -1)), 0
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(LookUp, info, in_dims, *inputs)

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ldru.kernels import support
-from ldru.kernels.support import merged
+from ldru.kernels.support import apply_to_all, can_run
 
 EPSILON = 1e-5  # of the kernels, and of `nn.LayerNorm`
 
@@ -20,19 +19,10 @@ class AddNorm(nn.Module):
 
     def forward(self, x: Tensor, update: Tensor) -> Tensor:
         """[..., dim], [..., dim] -> [..., dim]."""
-        if not can_fuse(x, update):
+        if not (can_run(x) and can_run(update)):
             return functional.layer_norm(x + update, (self.dim,), self.weight, self.bias, EPSILON)
         rows = x.flatten(0, -2)[None], update.flatten(0, -2)[None]
         return AddedNorm.apply(*rows, self.weight[None], self.bias[None]).reshape(x.shape)
-
-
-def can_fuse(x: Tensor, update: Tensor) -> bool:
-    """Whether our kernel adds and normalises these."""
-    return (
-        x.dtype == update.dtype
-        and support.why_not(x.device, x.dtype) is None
-        and not torch.compiler.is_compiling()  # it makes kernels of its own
-    )
 
 
 class AddedNorm(torch.autograd.Function):
@@ -58,7 +48,4 @@ class AddedNorm(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
-        """A mapped axis joins the members' axis."""
-        size = info.batch_size
-        joined = [merged(part, axis, size) for part, axis in zip(inputs, in_dims, strict=True)]
-        return AddedNorm.apply(*joined).unflatten(0, (size, -1)), 0
+        return apply_to_all(AddedNorm, info, in_dims, *inputs)

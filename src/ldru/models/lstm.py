@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
 from ldru.models.words import carry_finished, check_sizes, check_words
@@ -42,6 +43,41 @@ class LSTMClassifier(nn.Module):
 
     def _step(self, given: Tensor, state: Tensor) -> Tensor:
         output, cell = state.chunk(2, dim=-1)
-        enter, keep, update, show = (given + self.recurrent(output)).chunk(4, dim=-1)
-        cell = (keep + 1).sigmoid() * cell + enter.sigmoid() * update.tanh()
-        return torch.cat([show.sigmoid() * cell.tanh(), cell], dim=-1)
+        recurrent = self.recurrent(output)
+        if not can_run(recurrent):
+            return plain_gates(given, recurrent, cell)
+        given = given.expand_as(recurrent)
+        return Gates.apply(given[None], recurrent[None], cell[None])[0]
+
+
+def plain_gates(given: Tensor, recurrent: Tensor, cell: Tensor) -> Tensor:
+    """Output and cell side by side: [..., 4 dim] twice, [..., dim] -> [..., 2 dim]."""
+    enter, keep, update, show = (given + recurrent).chunk(4, dim=-1)
+    cell = (keep + 1).sigmoid() * cell + enter.sigmoid() * update.tanh()
+    return torch.cat([show.sigmoid() * cell.tanh(), cell], dim=-1)
+
+
+class Gates(torch.autograd.Function):
+    """`plain_gates` of each member: [members, words, channels] all."""
+
+    @staticmethod
+    def forward(given: Tensor, recurrent: Tensor, cell: Tensor) -> Tensor:
+        from ldru.kernels.lstm import gates
+
+        return gates(given, recurrent, cell)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.lstm import gates_gradient
+
+        given, recurrent, cell = ctx.saved_tensors
+        of_gates, of_cell = gates_gradient(given, recurrent, cell, gradient)
+        return of_gates, of_gates, of_cell
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(Gates, info, in_dims, *inputs)

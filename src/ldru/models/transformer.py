@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError
-from ldru.kernels import support
+from ldru.kernels.support import can_run
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.linear import Linear
@@ -234,12 +234,8 @@ class DotProductAttention(torch.autograd.Function):
 
 def can_fuse(query: Tensor) -> bool:
     """Whether our kernels attend, with [batch, heads, length, width] queries."""
-    return (
-        query.shape[-2] <= SHORT
-        and query.shape[-1] <= NARROW
-        and support.why_not(query.device, query.dtype) is None
-        and not torch.compiler.is_compiling()  # it makes kernels of its own
-    )
+    is_small = query.shape[-2] <= SHORT and query.shape[-1] <= NARROW
+    return is_small and can_run(query)
 
 
 def _by_place(*tensors: Tensor) -> tuple[Tensor, ...]:
