@@ -10,7 +10,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ldru.kernels import attention, dropout, lstm, norm
+from ldru.kernels import attention, dropout, grc, lstm, norm
 from ldru.kernels.reduction import narrow, operands, trees, wide
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -65,6 +65,9 @@ def main():
     for kernel in (norm.add_norm_kernel, norm.add_norm_gradient_kernel):
         compiled(kernel, settings, {})
         print("norm")
+    for kernel in (grc.cell_kernel, grc.cell_gradient_kernel):
+        compiled(kernel, settings, {})
+        print("grc")
     for kernel in (lstm.gates_kernel, lstm.gates_gradient_kernel):
         compiled(kernel, {"DIM": 256, "TILE": 256}, {})
         print("lstm")

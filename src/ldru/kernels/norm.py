@@ -71,7 +71,7 @@ def add_norm_gradient_kernel(
 def add_norm(x: Tensor, update: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """[M, rows, dim] twice, [M, dim] twice -> [M, rows, dim]."""
     members, rows, dim = x.shape
-    pad, tile = _tile(dim)
+    pad, tile = row_tile(dim)
     x, update = x.contiguous(), update.contiguous()
     out = torch.empty_like(x)
     add_norm_kernel[(triton.cdiv(rows, tile), members)](
@@ -85,21 +85,37 @@ def add_norm_gradient(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of the sum [M, rows, dim], of weight and of bias [M, dim]."""
     members, rows, dim = x.shape
-    pad, tile = _tile(dim)
+    pad, tile = row_tile(dim)
     x, update, gradient = x.contiguous(), update.contiguous(), gradient.contiguous()
     of_sum = torch.empty_like(x)
-    slots = max(1, min(triton.cdiv(rows, 4 * tile), 2048 // members))
-    partial = x.new_empty(members, slots, 2 * dim)
-    add_norm_gradient_kernel[(slots, members)](
+    partial = slots_of_vectors(x, tile)
+    add_norm_gradient_kernel[(partial.shape[1], members)](
         x, update, weight.contiguous(), gradient, of_sum, partial, rows,
         DIM=dim, PAD=pad, ROWS=tile,
     )  # fmt: skip
-    total = torch.empty_like(partial[:, 0])
-    sum_slots_kernel[(triton.cdiv(2 * dim, 512), members)](partial, total, slots, 2 * dim, 512)
-    return of_sum, total[:, :dim], total[:, dim:]
+    return of_sum, *summed_vectors(partial)
 
 
-def _tile(dim: int) -> tuple[int, int]:
+def row_tile(dim: int) -> tuple[int, int]:
     """Channels with those that pad them, and rows, of a program."""
     pad = triton.next_power_of_2(dim)
     return pad, max(1, TILE // pad)
+
+
+def slots_of_vectors(x: Tensor, tile: int) -> Tensor:
+    """Room for the gradients of a norm's two vectors: [M, rows, dim] -> [M, slots, 2 dim].
+
+    tile: rows of a program at a time.
+    """
+    members, rows, dim = x.shape
+    slots = max(1, min(triton.cdiv(rows, 4 * tile), 2048 // members))
+    return x.new_empty(members, slots, 2 * dim)
+
+
+def summed_vectors(partial: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of weight and bias: [M, slots, 2 dim] -> [M, dim], [M, dim]."""
+    members, slots, size = partial.shape
+    total = torch.empty_like(partial[:, 0])
+    sum_slots_kernel[(triton.cdiv(size, 512), members)](partial, total, slots, size, 512)
+    weight, bias = total.chunk(2, dim=1)
+    return weight, bias

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.activations import activation_named
 from ldru.layers.dropout import Dropout
 from ldru.layers.linear import Linear
@@ -32,7 +33,44 @@ class GRCOperator(nn.Module):
         """
         act = activation_named(self.activation)
         hidden = act(self.expand(torch.cat([left, right], dim=-1)))
-        z = self.gates(hidden if self.dropout is None else self.dropout(hidden, call))
-        keep_left, keep_right, take, candidate = z.chunk(4, dim=-1)
-        mixed = keep_left.sigmoid() * left + keep_right.sigmoid() * right
-        return self.norm(mixed + take.sigmoid() * candidate)
+        gates = self.gates(hidden if self.dropout is None else self.dropout(hidden, call))
+        if not (can_run(gates) and can_run(left)):
+            return self.norm(plain_gates(gates, left, right))
+        rows = (part.flatten(0, -2)[None] for part in (gates, left, right))
+        mixed = NormedGates.apply(*rows, self.norm.weight[None], self.norm.bias[None])
+        return mixed.reshape(left.shape)
+
+
+def plain_gates(gates: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """The gated sum: [..., 4 dim], [..., dim], [..., dim] -> [..., dim]."""
+    keep_left, keep_right, take, candidate = gates.chunk(4, dim=-1)
+    mixed = keep_left.sigmoid() * left + keep_right.sigmoid() * right
+    return mixed + take.sigmoid() * candidate
+
+
+class NormedGates(torch.autograd.Function):
+    """`plain_gates` and the norm of each member, in one kernel.
+
+    gates [members, rows, 4 dim], left, right [members, rows, dim], weight, bias [members, dim]
+    """
+
+    @staticmethod
+    def forward(gates: Tensor, left: Tensor, right: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        from ldru.kernels.grc import cell
+
+        return cell(gates, left, right, weight, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs[:4])
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.grc import cell_gradient
+
+        gates, left, right, weight = ctx.saved_tensors
+        return cell_gradient(gates, left, right, weight, gradient)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(NormedGates, info, in_dims, *inputs)
