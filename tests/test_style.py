@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "tree": set(),
     "kernels": set(),
     "layers": {"kernels"},
-    "operators": {"layers"},
+    "operators": {"kernels", "layers"},
     "models": {"tree", "kernels", "layers", "operators"},
     "tasks": {"automata"},
     "evaluation": {"tasks"},
@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "runs": {"models", "tasks", "evaluation", "training", "analysis", "paper"},
     "reproduce": {"models", "tasks", "evaluation", "training", "paper", "runs"},
     "figures": {"automata", "evaluation", "analysis", "paper", "runs", "reproduce"},
-    "bench": {"models", "tasks", "training", "paper"},
+    "bench": {"kernels", "models", "tasks", "training", "paper"},
     "huggingface": {"layers", "models", "tasks", "evaluation", "runs"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT}

@@ -10,7 +10,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ldru.kernels import attention, dropout, grc, lstm, norm
+from ldru.kernels import attention, delta_rule, dropout, grc, lstm, norm
 from ldru.kernels.reduction import narrow, operands, trees, wide
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -61,6 +61,10 @@ def main():
     for kernel in (attention.attention_kernel, attention.attention_gradient_kernel):
         compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
         print("attention")
+    settings = {"LENGTH": 64, "KEYS": 16, "VALUES": 32, "PRECISION": "tf32"}
+    for kernel in (delta_rule.delta_rule_kernel, delta_rule.delta_rule_gradient_kernel):
+        compiled(kernel, settings, {})
+        print("delta rule")
     settings = {"DIM": 80, "PAD": 128, "ROWS": 16}
     for kernel in (norm.add_norm_kernel, norm.add_norm_gradient_kernel):
         compiled(kernel, settings, {})

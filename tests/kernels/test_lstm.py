@@ -5,7 +5,7 @@ import torch
 from torch.func import vmap
 
 import ldru
-from ldru.kernels.support import can_run
+from ldru.kernels.support import can_run, without_layer_kernels
 from ldru.models.lstm import Gates, plain_gates
 
 pytest.importorskip("triton")
@@ -36,5 +36,10 @@ def test_the_model_computes_by_them():
     model = ldru.build("lstm", vocab_size=3, num_classes=2).to(DEVICE)
     tokens = torch.randint(0, 3, (2, 5), device=DEVICE)
     lengths = torch.tensor([2, 5], device=DEVICE)
-    got, want = model(tokens, lengths), model.double()(tokens, lengths)
-    torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
+    got = model(tokens, lengths)
+    with without_layer_kernels():
+        assert not can_run(got)
+        plain = model(tokens, lengths)
+    assert can_run(got)
+    torch.testing.assert_close(got, plain, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(got.double(), model.double()(tokens, lengths), rtol=1e-4, atol=1e-5)

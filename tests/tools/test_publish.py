@@ -24,6 +24,7 @@ import ldru
 from ldru.base.json import digest
 from ldru.base.safetensors import load_tensors
 from ldru.paper.tables import TABLES
+from ldru.reproduce.known_accuracy import known_accuracy
 from ldru.reproduce.render import WRITERS, cell_results
 from ldru.reproduce.table_runs import table_runs
 from ldru.runs import shipped
@@ -67,6 +68,15 @@ def test_written_tables_say_what_the_records_say():
             assert path.read_text() == now, f"{path.name} is stale: run `make results`"
     kept = verdicts_markdown(all_verdicts(RESULTS))
     assert (ROOT / "results/tables/verdicts.md").read_text() == kept, "run `make results`"
+
+
+def test_accuracies_beside_coverage_are_those_of_the_records():
+    for task in ("dyck_4", "dyck_6", "dyck_8", "dyck_12"):
+        written = json.loads((ROOT / f"results/analysis/{task}-coverage.json").read_text())
+        row = written["by_training_length"][0]
+        known = known_accuracy(task, row["train_length"], RESULTS)
+        assert {name: row[name] for name in known} == known, "run `make analysis`"
+        assert known["its_settings"] < known["our_recipe"]
 
 
 def test_a_changed_record_makes_both_stale_and_is_gathered(tmp_path):

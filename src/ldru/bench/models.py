@@ -8,6 +8,7 @@ from ldru.base.json import Json
 from ldru.base.precision import products_in
 from ldru.base.randomness import Stream
 from ldru.bench.timing import parity_fleet, seconds_per_call, time_steps
+from ldru.kernels.support import without_layer_kernels
 from ldru.models.registry import MODELS, model_spec
 from ldru.training.draws.regular import RegularDraws
 from ldru.training.fleet import Fleet
@@ -29,8 +30,9 @@ def bench_models(
 ) -> list[dict[str, Json]]:
     """Steps of a fleet at length 40 and answers at length 500, at the paper's settings.
 
-    On a GPU the step is a captured graph. Times are of the whole fleet; the ratios are to the LDRU.
-    What is not given is the paper's on a GPU (3 members, batch 256, 512 words) and less on a CPU.
+    On a GPU the step is a captured graph, and is also timed without the kernels of single layers
+    (plain_ms). Times are of the whole fleet; the ratios are to the LDRU. What is not given is the
+    paper's on a GPU (3 members, batch 256, 512 words) and less on a CPU.
     """
     usual = dict(zip(("members", "batch_size", "words", "steps"), SIZES[device.type], strict=True))
     members, batch_size = members or usual["members"], batch_size or usual["batch_size"]
@@ -39,9 +41,13 @@ def bench_models(
     rows: list[dict[str, Json]] = []
     for name in dict.fromkeys(["ldru", *names]):
         fleet = parity_fleet(model_spec(name), members, batch_size=batch_size, device=device)
-        step = time_steps(fleet, [TRAINED_LENGTH] * steps, is_captured=True)
+        lengths = [TRAINED_LENGTH] * steps
+        step = time_steps(fleet, lengths, is_captured=True)
         answer = _time_answers(fleet, words=words)
         costs: dict[str, Json] = {"step_ms": 1e3 * step, "word_us": 1e6 * answer / words}
+        if device.type == "cuda":
+            with without_layer_kernels():
+                costs["plain_ms"] = 1e3 * time_steps(fleet, lengths, is_captured=True)
         rows.append({"model": name, **sizes, **costs})
         del fleet
         if device.type == "cuda":

@@ -2,11 +2,15 @@
 
 import importlib.util
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
+
+_SWITCH = {"layers": True}  # of the process: backward passes run in threads of their own
 
 
 def why_not(device: torch.device, dtype: torch.dtype = torch.float32) -> str | None:
@@ -29,8 +33,22 @@ def is_interpreted() -> bool:
 
 
 def can_run(tensor: Tensor) -> bool:
-    """Whether kernels compute with such numbers; a compiler makes kernels of its own."""
-    return why_not(tensor.device, tensor.dtype) is None and not torch.compiler.is_compiling()
+    """Whether the kernels of single layers compute with such numbers.
+
+    A compiler makes kernels of its own.
+    """
+    is_wanted = _SWITCH["layers"] and not torch.compiler.is_compiling()
+    return is_wanted and why_not(tensor.device, tensor.dtype) is None
+
+
+@contextmanager
+def without_layer_kernels() -> Iterator[None]:
+    """Leave single layers to PyTorch for the length of a block, to compare."""
+    _SWITCH["layers"] = False
+    try:
+        yield
+    finally:
+        _SWITCH["layers"] = True
 
 
 def apply_to_all(function: Any, info: Any, in_dims: tuple, *inputs: Any) -> tuple[Tensor, int]:

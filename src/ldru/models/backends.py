@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ldru.base.errors import LdruError, unknown_name
 from ldru.base.randomness import beginning_at
+from ldru.kernels import support
 from ldru.kernels.reduction import fused
 from ldru.layers.dropout import PLACES
 from ldru.operators import MLPOperator
@@ -124,7 +125,7 @@ def describe_backend(model: nn.Module, *, device: torch.device, dtype: torch.dty
 
     encoder = next((part for part in model.modules() if isinstance(part, LDRU)), None)
     if encoder is None:
-        return "torch"
+        return "torch" if support.why_not(device, dtype) else "torch, with kernels of single layers"
     words = torch.empty(1, 2, encoder.dim, device=device, dtype=dtype)
     name, reason = choose(encoder, words)
     return name if reason is None else f"{name} (fused: {reason})"

@@ -4,12 +4,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
 from ldru.models.words import check_sizes, check_words, is_word
 
 CHUNK = 64
 """How many places of a word are computed at once."""
+WIDEST = 64
+"""Keys and values for which our kernels have room."""
 SMALL = 1e-6
 """Keeps norms away from zero."""
 
@@ -193,6 +196,10 @@ def delta_rule(
     S_i = c_i S + sum_{j <= i} (c_i / c_j) u_j k_j^T. Its corrections u_i solve a triangular system,
     u_i + beta_i sum_{j < i} (c_i / c_j) (k_i . k_j) u_j = beta_i (v_i - c_i S k_i).
     """
+    if can_fuse(key, value):
+        rows = (x.flatten(0, -3)[None] for x in (query, key, value))
+        numbers = (x.flatten(0, -2)[None] for x in (beta, log_alpha))
+        return DeltaRule.apply(*rows, *numbers).reshape(value.shape)
     length = key.shape[-2]
     query, key, value = (_chunks(x, at=-2) for x in (query, key, value))
     beta, log_alpha = (_chunks(x, at=-1) for x in (beta, log_alpha))
@@ -225,6 +232,39 @@ def delta_rule(
         read.append(query @ memory + scores @ update)
         memory = kept_memory * memory + kept_key.mT @ update
     return torch.cat(read, dim=-2)[..., :length, :]
+
+
+def can_fuse(key: Tensor, value: Tensor) -> bool:
+    """Whether our kernels apply the rule: to short words and narrow heads."""
+    is_small = key.shape[-2] <= CHUNK and max(key.shape[-1], value.shape[-1]) <= WIDEST
+    return is_small and can_run(key)
+
+
+class DeltaRule(torch.autograd.Function):
+    """`delta_rule` of each member: q, k, v [members, words, length, ...], beta, log_alpha."""
+
+    @staticmethod
+    def forward(*inputs: Tensor) -> Tensor:
+        from ldru.kernels import delta_rule as kernels
+
+        query, key, value, beta, log_alpha = (part.flatten(0, 1) for part in inputs)
+        return kernels.delta_rule(query, key, value, beta, log_alpha).reshape(inputs[2].shape)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.delta_rule import delta_rule_gradient
+
+        inputs = ctx.saved_tensors
+        found = delta_rule_gradient(*(part.flatten(0, 1) for part in (*inputs, gradient)))
+        return tuple(part.reshape(like.shape) for part, like in zip(found, inputs, strict=True))
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(DeltaRule, info, in_dims, *inputs)
 
 
 def _chunks(x: Tensor, *, at: int) -> Tensor:
