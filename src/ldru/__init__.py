@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.automata.monoid import monoid as monoid
     from ldru.automata.regex import from_regex as from_regex
     from ldru.base.errors import LdruError as LdruError
+    from ldru.base.tabular import Tabular as Tabular
     from ldru.evaluation.accuracy import Evaluation as Evaluation
     from ldru.evaluation.accuracy import PartResult as PartResult
     from ldru.evaluation.accuracy import evaluate as evaluate
@@ -44,6 +45,10 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.reproduce.render import markdown_table as markdown_table
     from ldru.reproduce.table_runs import table_runs as table_runs
     from ldru.reproduce.work import work_on as work_on
+    from ldru.runs.compare import Comparison as Comparison
+    from ldru.runs.compare import compare as compare
+    from ldru.runs.listing import Listing as Listing
+    from ldru.runs.listing import list_runs as list_runs
     from ldru.runs.pack import pack as pack
     from ldru.runs.pack import unpack as unpack
     from ldru.runs.prove import Round as Round
@@ -73,6 +78,7 @@ _HOMES = {
     "Algebra": "ldru.analysis.algebra",
     "Batch": "ldru.tasks.batch",
     "Column": "ldru.paper.table",
+    "Comparison": "ldru.runs.compare",
     "DataTask": "ldru.tasks.data_task",
     "Dropout": "ldru.layers.dropout",
     "Evaluation": "ldru.evaluation.accuracy",
@@ -82,6 +88,7 @@ _HOMES = {
     "LDRUClassifier": "ldru.models.ldru",
     "LDRUSpec": "ldru.models.settings",
     "LdruError": "ldru.base.errors",
+    "Listing": "ldru.runs.listing",
     "MODELS": "ldru.models.registry",
     "ModelSpec": "ldru.models.spec",
     "Monoid": "ldru.automata.monoid",
@@ -96,6 +103,7 @@ _HOMES = {
     "TABLES": "ldru.paper.tables",
     "TASKS": "ldru.tasks.regular",
     "Table": "ldru.paper.table",
+    "Tabular": "ldru.base.tabular",
     "Task": "ldru.tasks.task",
     "TrainSpec": "ldru.training.spec",
     "Trees": "ldru.tree",
@@ -103,6 +111,7 @@ _HOMES = {
     "analyse_associativity": "ldru.analysis.associativity",
     "analyse_embeddings": "ldru.analysis.embeddings",
     "build": "ldru.models.registry",
+    "compare": "ldru.runs.compare",
     "coverage": "ldru.analysis.coverage",
     "default_training": "ldru.paper.settings",
     "draw_trees": "ldru.tree",
@@ -110,6 +119,7 @@ _HOMES = {
     "extract": "ldru.analysis.extract",
     "from_regex": "ldru.automata.regex",
     "heatmaps": "ldru.analysis.heatmaps",
+    "list_runs": "ldru.runs.listing",
     "listops": "ldru.tasks.listops",
     "load": "ldru.runs.run",
     "make_plan": "ldru.reproduce.plan",

@@ -23,3 +23,27 @@ def test_evaluations_add_up_in_the_record(capsys, run_folder, tmp_path):
     assert call(capsys, "eval", copy, "--lengths", "20:22", "--words", "8")[0] == 0
     after = set(json.loads((copy / "record.json").read_text())["evaluation"])
     assert after == before | {"20", "21", "22"}
+
+
+def test_several_runs_stand_side_by_side(capsys, run_folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = [run_folder, "parity_check", "--lengths", "41:44", "--words", 8]
+    code, out, err = call(capsys, "eval", *arguments)
+    assert code == 0, err
+    assert "dim=" in out
+    assert "longer than 40" in out
+    assert (tmp_path / "compared-accuracy-41-44.png").is_file()
+    code, out, _ = call(capsys, "eval", *arguments, "--json", "--plot", tmp_path / "both.svg")
+    found = json.loads(out)
+    assert len(found["rows"][0]) == 3
+    assert found["tests"][0]["p"] is None
+    assert "<svg" in (tmp_path / "both.svg").read_text()
+
+
+def test_eval_without_a_run_says_what_is_missing(capsys):
+    code, _, err = call(capsys, "eval")
+    assert code == 2
+    assert "name a run" in err
+    code, _, err = call(capsys, "eval", "parity_check", "nowhere")
+    assert code == 2
+    assert "there is no run folder 'nowhere'" in err

@@ -8,13 +8,17 @@ from numpy.typing import ArrayLike
 
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError
+from ldru.base.json import Json
+from ldru.base.tabular import Tabular
 
 DEFAULT_LIMIT = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Monoid:
+class Monoid(Tabular):
     """The maps of states that words induce, numbered in the order of their shortest words.
+
+    As a table it has a row for each class (see `Tabular`); `table` has the products.
 
     elements: state maps [size, states]; element 0 is the identity, the class of the empty word.
     representatives: the first shortest word of each element, as tokens.
@@ -51,6 +55,20 @@ class Monoid:
             # A prefix of a first shortest word is one too, so its column is already there.
             table[:, column] = self.step[table[:, number[word[:-1]]], word[-1]]
         return table
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A row for each class: its shortest word, its label, and where it leads each state."""
+        return [
+            {
+                "class": index,
+                "word": self.machine.decode(word) or "(empty)",
+                "label": int(label) if label >= 0 else None,
+                "states": " ".join(map(str, element)),
+            }
+            for index, (word, label, element) in enumerate(
+                zip(self.representatives, self.output, self.elements.tolist(), strict=True)
+            )
+        ]
 
     def classify(self, word: str | ArrayLike) -> int | IntArray:
         """The class of a word (text), or of each word of an array of tokens [..., length]."""

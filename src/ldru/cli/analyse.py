@@ -50,7 +50,7 @@ class Analyse:
     def __call__(self) -> None:
         if not self.runs:
             raise LdruError("give at least one run folder")
-        from ldru.figures.style import check_figure_path
+        from ldru.drawing.style import check_figure_path
         from ldru.runs.spec import check_seed
 
         for path in self.plot:
@@ -64,8 +64,8 @@ class Analyse:
 
     def _show_associativity(self, runs: "Sequence[Run]") -> None:
         from ldru.analysis.associativity import analyse_associativity
+        from ldru.drawing.style import save_figures
         from ldru.figures.analysis import associativity_figure
-        from ldru.figures.style import save_figures
 
         lengths = parse_lengths(self.lengths)
         found = {
@@ -94,8 +94,8 @@ class Analyse:
 
     def _show_embeddings(self, runs: "Sequence[Run]") -> None:
         from ldru.analysis.embeddings import analyse_embeddings, embeddings_json
+        from ldru.drawing.style import save_figures
         from ldru.figures.analysis import embeddings_figure
-        from ldru.figures.style import save_figures
 
         found = {
             _trained(run): analyse_embeddings(

@@ -43,8 +43,8 @@ class Bench:
             raise LdruError(f"{str(numbers)!r} is already there; choose another folder with --out")
         from ldru.base.files import write_text
         from ldru.bench.timing import machine
+        from ldru.drawing.style import save_figure
         from ldru.figures.benchmarks import BENCHMARK_FIGURES
-        from ldru.figures.style import save_figure
         from ldru.training.device import find_device
 
         time = _benchmark(self.name, is_quick=self.quick)

@@ -33,8 +33,8 @@ class Coverage:
 
     def __call__(self) -> None:
         from ldru.analysis.coverage import coverage, coverage_rows, wanted_rows
+        from ldru.drawing.style import check_figure_path, save_figures
         from ldru.figures.analysis import coverage_figure
-        from ldru.figures.style import check_figure_path, save_figures
         from ldru.models.settings import LDRUSpec
         from ldru.paper.settings import completed
         from ldru.reproduce.known_accuracy import known_accuracy

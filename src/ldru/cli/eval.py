@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,18 +29,21 @@ LARGEST_PRINTED_CLASSES = 10
 class Eval:
     """Evaluate a run by length, with a plot, or on the test sets of its data set.
 
+    Several runs are set side by side, in one table and one plot.
+
     Args:
-        run: a run folder, or the name of a shipped model such as parity_check.
+        runs: run folders, or names of shipped models such as parity_check.
         lengths: e.g. 41:500 (the default), 10:100:5 or 40,80,160.
         sets: names of test sets, e.g. '3,9 41-60' or validation; by default all tests.
         words: test words per length, by default 512.
         seed: another seed draws other words.
-        plot: where to draw the curve; by default in the run folder (shipped: here).
+        plot: where to draw the curve; by default in the run folder (several runs, or shipped:
+            here).
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
 
-    run: Positional[Path]
+    runs: Positional[tuple[Path, ...]]
     lengths: str | None = None
     sets: tuple[str, ...] = ()
     words: int | None = None
@@ -50,20 +53,47 @@ class Eval:
     json: bool = False
 
     def __call__(self) -> None:
-        find_run(self.run)  # says so at once where there is none
-        from ldru.figures.style import check_figure_path
+        if not self.runs:
+            raise LdruError("name a run: its folder, or a shipped model such as parity_check")
+        for path in self.runs:
+            find_run(path)  # says so at once where there is none
+        from ldru.drawing.style import check_figure_path
         from ldru.runs.evaluate import evaluate_and_keep
         from ldru.runs.spec import check_seed
 
         drawn = drawn_words(self.lengths, self.words, usual=LENGTHS)
+        seed = check_seed(self.seed)
         name = f"accuracy-{(self.lengths or LENGTHS).replace(':', '-').replace(',', '_')}.png"
         check_figure_path(self.plot or Path(name))
-        run = open_run(self.run, device=self.device)
+        runs = [open_run(path, device=self.device) for path in self.runs]
+        parts = self._parts(runs, drawn.lengths)
+        evaluations = evaluate_and_keep(runs, parts, words=drawn.words, seed=seed)
+        if len(runs) > 1:
+            self._compare(runs, evaluations, plot=self.plot or Path(f"compared-{name}"))
+            return
+        (run,), (evaluation,) = runs, evaluations
         plot = self.plot or (run.folder / name if run.folder else Path(f"{run.task.name}-{name}"))
-        parts: Sequence[Part] = drawn.lengths
-        if not run.task.is_drawn:
+        result = show_evaluation(run, evaluation, as_json=self.json)
+        if self.json:
+            print(json.dumps(result))
+        draw(run, evaluation, plot, as_json=self.json)
+
+    def _parts(self, runs: "Sequence[Run]", lengths: "Sequence[Part]") -> "Sequence[Part]":
+        """The lengths or test sets to evaluate, which suit all the runs."""
+        drawn = [run.task.name for run in runs if run.task.is_drawn]
+        others = [run.task for run in runs if not run.task.is_drawn]
+        if drawn and others:
+            raise LdruError(
+                f"{drawn[0]} is evaluated by length and {others[0].name} on test sets: evaluate "
+                "them apart"
+            )
+        if not others:
+            if self.sets:
+                raise LdruError(f"{drawn[0]!r} has no test sets; give --lengths")
+            return lengths
+        for task in others:
             check_not_drawn(
-                run.task,
+                task,
                 {
                     "--lengths": self.lengths is not None,
                     "--words": self.words is not None,
@@ -71,27 +101,48 @@ class Eval:
                     "--seed": self.seed != 0,
                 },
             )
-            parts = self.sets or run.task.test_parts
-        elif self.sets:
-            raise LdruError(f"{run.task.name!r} has no test sets; give --lengths")
-        (evaluation,) = evaluate_and_keep(
-            [run], parts, words=drawn.words, seed=check_seed(self.seed)
-        )
-        result = show_evaluation(run, evaluation, as_json=self.json)
+        return self.sets or others[0].test_parts
+
+    def _compare(
+        self, runs: "Sequence[Run]", evaluations: "Sequence[Evaluation]", *, plot: Path
+    ) -> None:
+        """Print runs side by side, and draw them."""
+        from ldru.drawing.style import save_figure
+        from ldru.runs.compare import side_by_side
+
+        found = side_by_side([run.spec for run in runs], evaluations)
+        rows, tests = found.rows(), found.tests()
         if self.json:
-            print(json.dumps(result))
-        draw(run, evaluation, plot, as_json=self.json)
+            print(json.dumps({"rows": rows, "tests": tests}))
+        else:
+            shown_rows = [
+                {k: f"{v:.2%}" if isinstance(v, float) else v for k, v in row.items()}
+                for row in rows
+            ]
+            print_rows(shown_rows, as_json=False, note="\n".join(_test_notes(tests)))
+        if runs[0].task.is_drawn:
+            save_figure(found.plot(), plot)
+            if not self.json:
+                print(f"plot: {plot}")
+
+
+def _test_notes(tests: "Sequence[Mapping[str, Json]]") -> list[str]:
+    """Lines about the paired tests that there are."""
+    return [
+        f"{test['column']} against {test['against']}: {100 * test['difference']:+.2f} points, "
+        f"p = {test['p']:.3g} (paired t-test over {test['seeds']} seeds)"
+        for test in tests
+        if isinstance(test["difference"], float)
+    ]
 
 
 def draw(run: "Run", evaluation: "Evaluation", plot: Path, *, as_json: bool) -> None:
     """Draw an evaluation by length."""
     if not run.task.is_drawn:
         return
-    from ldru.figures.accuracy import curves_figure
-    from ldru.figures.style import save_figure
+    from ldru.drawing.style import save_figure
 
-    curve = {run.spec.name: evaluation}
-    figure = curves_figure(curve, title=run.task.name, max_length=run.spec.train.max_length)
+    figure = evaluation.plot(title=run.spec.name, max_length=run.spec.train.max_length)
     save_figure(figure, plot)
     if not as_json:
         print(f"plot: {plot}")

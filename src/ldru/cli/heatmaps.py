@@ -35,8 +35,8 @@ class Heatmaps:
         if not self.ranges:
             raise LdruError("give --ranges of lengths, e.g. 10:40:2 480:500:2")
         from ldru.analysis.heatmaps import heatmaps
+        from ldru.drawing.style import check_figure_path, save_figures
         from ldru.figures.analysis import heatmaps_figure
-        from ldru.figures.style import check_figure_path, save_figures
 
         task = self.language.find()
         for path in self.plot:

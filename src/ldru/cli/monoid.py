@@ -29,25 +29,15 @@ class MonoidOf:
 
     def __call__(self) -> None:
         from ldru.automata.monoid import monoid as monoid_of
+        from ldru.drawing.style import check_figure_path, save_figures
         from ldru.figures.monoid import monoid_figure
-        from ldru.figures.style import check_figure_path, save_figures
 
         task = self.language.find()
         for path in self.plot:
             check_figure_path(path)
         machine = task.machine.minimal()
         monoid = monoid_of(machine, limit=self.limit)
-        classes = [
-            {
-                "class": index,
-                "word": machine.decode(word) or "(empty)",
-                "label": int(label) if label >= 0 else None,
-                "states": " ".join(map(str, element)),
-            }
-            for index, (word, label, element) in enumerate(
-                zip(monoid.representatives, monoid.output, monoid.elements.tolist(), strict=True)
-            )
-        ]
+        classes = monoid.rows()
         if self.plot:
             title = f"{task.name}: {monoid.size} classes"
             save_figures(monoid_figure(monoid, title=title), self.plot)

@@ -2,16 +2,23 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ldru.base.errors import LdruError
+from ldru.base.json import Json
 from ldru.base.precision import Precision
+from ldru.base.tabular import Tabular
+from ldru.drawing.curves import Curve, curves_figure
 from ldru.evaluation.answers import Score, answers_and_labels
 from ldru.evaluation.lengths import WORDS
 from ldru.evaluation.statistics import wilson_interval
 from ldru.tasks.task import Part, Task
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +63,10 @@ class PartResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class Evaluation(Tabular):
     """Results by part: by length, in order of length, or by the name of a test set.
+
+    As a table it has a row for each part (see `Tabular`).
 
     >>> run = ldru.Run.open("parity_check")
     >>> found = run.compute_evaluation([10, 20, 500], words=64)
@@ -95,6 +104,54 @@ class Evaluation:
                 correct[label] = correct.get(label, 0) + result.correct_by_class[label]
         return {label: correct[label] / words[label] for label in sorted(words)}
 
+    def rows(self) -> list[dict[str, Json]]:
+        """A row for each length or test set, with Wilson's interval."""
+        name = "length" if self.lengths else "test set"
+        return [
+            {
+                name: part,
+                "accuracy": result.accuracy,
+                "low": result.interval()[0],
+                "high": result.interval()[1],
+                "majority_share": result.majority_share,
+                "words": result.words,
+            }
+            for part, result in self.by_part.items()
+        ]
+
+    def curve(self) -> Curve:
+        """Accuracies and their intervals as they are drawn."""
+        if not self.lengths:
+            raise LdruError("an evaluation by test set has no curve; see `rows`")
+        results = [self.by_part[length] for length in self.lengths]
+        intervals = [result.interval() for result in results]
+        return Curve(
+            lengths=self.lengths,
+            accuracy=[result.accuracy for result in results],
+            low=[low for low, _ in intervals],
+            high=[high for _, high in intervals],
+            majority_share=[result.majority_share for result in results],
+        )
+
+    def plot(self, *, title: str = "", max_length: int | None = None) -> "Figure":
+        """Draw accuracy by length, as a figure of Matplotlib.
+
+        max_length: the longest training word, which is marked.
+        """
+        return curves_figure({"accuracy": self.curve()}, title=title, max_length=max_length)
+
+    def pooled(self, others: Iterable["Evaluation"]) -> "Evaluation":
+        """The counts of several evaluations of the same parts together."""
+        by_part = dict(self.by_part)
+        for other in others:
+            for part, theirs in other.by_part.items():
+                ours = by_part[part]
+                by_part[part] = PartResult(
+                    words_by_class=_added(ours.words_by_class, theirs.words_by_class),
+                    correct_by_class=_added(ours.correct_by_class, theirs.correct_by_class),
+                )
+        return Evaluation(by_part=by_part)
+
     def within(self, low: int, high: int) -> list[int]:
         """The evaluated lengths from `low` to `high`."""
         return [length for length in self.lengths if low <= length <= high]
@@ -104,6 +161,11 @@ class Evaluation:
         if not chosen:
             raise LdruError("there is no evaluated length to take a mean over")
         return sum(value(self.by_part[part]) for part in chosen) / len(chosen)
+
+
+def _added(first: dict[int, int], second: dict[int, int]) -> dict[int, int]:
+    labels = sorted({*first, *second})
+    return {label: first.get(label, 0) + second.get(label, 0) for label in labels}
 
 
 def evaluate(

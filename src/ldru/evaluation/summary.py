@@ -21,20 +21,25 @@ class SummaryRow:
 
 def summarise(evaluation: Evaluation, *, max_length: int) -> list[SummaryRow]:
     """Rows for ranges of lengths, then for all trained and all longer lengths."""
+    ranges = ranges_of(evaluation, max_length=max_length)
+    return [_row(evaluation, name, lengths) for name, lengths in ranges.items()]
+
+
+def ranges_of(evaluation: Evaluation, *, max_length: int) -> dict[str, list[int]]:
+    """The lengths of every row, by its name."""
     lengths = evaluation.lengths
-    rows = [
-        _row(evaluation, f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]), part)
+    ranges = {
+        f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]): part
         for part in _parts(lengths, max_length)
-    ]
+    }
     groups = {
         f"trained, up to {max_length}": evaluation.within(1, max_length),
         f"longer than {max_length}": evaluation.within(max_length + 1, lengths[-1]),
     }
     for name, chosen in groups.items():
         if chosen:
-            rows.append(_row(evaluation, name, chosen))
-            rows.extend(_by_parity(evaluation, name, chosen))
-    return rows
+            ranges |= {name: chosen, **_by_parity(evaluation, name, chosen)}
+    return ranges
 
 
 def _parts(lengths: Sequence[int], max_length: int) -> list[list[int]]:
@@ -49,16 +54,16 @@ def _parts(lengths: Sequence[int], max_length: int) -> list[list[int]]:
     return list(parts.values())
 
 
-def _by_parity(evaluation: Evaluation, name: str, lengths: list[int]) -> list[SummaryRow]:
+def _by_parity(evaluation: Evaluation, name: str, lengths: list[int]) -> dict[str, list[int]]:
     """Even and odd lengths apart, when guessing is easier on one of them."""
     even = [length for length in lengths if length % 2 == 0]
     odd = [length for length in lengths if length % 2]
     if not even or not odd:
-        return []
+        return {}
     difference = evaluation.mean_majority_share(even) - evaluation.mean_majority_share(odd)
     if abs(difference) < 0.05:
-        return []
-    return [_row(evaluation, f"{name}, even", even), _row(evaluation, f"{name}, odd", odd)]
+        return {}
+    return {f"{name}, even": even, f"{name}, odd": odd}
 
 
 def _row(evaluation: Evaluation, name: str, lengths: Sequence[int]) -> SummaryRow:

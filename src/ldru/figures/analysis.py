@@ -10,7 +10,7 @@ from ldru.analysis.associativity import BALANCED_LEVELS, Associativity
 from ldru.analysis.coverage import THRESHOLDS, Coverage
 from ldru.analysis.embeddings import Embeddings
 from ldru.analysis.heatmaps import Heatmaps
-from ldru.figures.style import new_figure
+from ldru.drawing.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ldru.base.json import Json
-from ldru.figures.style import new_figure
+from ldru.drawing.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldru.automata.monoid import Monoid
-from ldru.figures.style import new_figure
+from ldru.drawing.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ldru.figures.style import new_figure, save_figure
+from ldru.drawing.style import new_figure, save_figure
 from ldru.paper.table import Table
 from ldru.reproduce.render import CellResult, cell_results
 from ldru.reproduce.table_runs import cell_runs, needed_parts

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,9 @@ from ldru.tasks.find import task_from_spec
 from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.task import Part, Task
 from ldru.training.log import LogEntry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,6 +110,21 @@ class Run:
             precision=self.spec.train.precision,
             on_part=on_part,
         )
+
+    def plot(self, lengths: Iterable[int] | None = None, *, words: int = WORDS) -> "Figure":
+        """Draw accuracy by length, as a figure of Matplotlib.
+
+        lengths: to evaluate now; by default those that its record has.
+
+        >>> figure = ldru.Run.open("dyck_6").plot()
+        >>> figure.savefig("dyck_6.png")
+        """
+        evaluation = self.record.evaluation
+        if lengths is not None:
+            evaluation = self.compute_evaluation(lengths, words=words)
+        if evaluation is None:
+            raise LdruError(f"{self.spec.name} was not evaluated yet; say which lengths to draw")
+        return evaluation.plot(title=self.spec.name, max_length=self.spec.train.max_length)
 
     def with_evaluation(self, evaluation: Evaluation) -> "Run":
         """Add an evaluation to the run's record, on disk too.

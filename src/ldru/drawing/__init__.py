@@ -1,0 +1,1 @@
+"""How figures look and are written. It knows numbers, and nothing of where they come from."""
