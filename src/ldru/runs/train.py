@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, unknown_name
 from ldru.base.files import check_writable
 from ldru.base.json import digest
 from ldru.models.backends import describe_backend
@@ -28,7 +29,7 @@ from ldru.training.execution import CHECKPOINT_SECONDS, Execution
 from ldru.training.fleet import Member
 from ldru.training.log import LogEntry
 from ldru.training.loop import IN_MEMORY, train_fleet
-from ldru.training.observers import Observer
+from ldru.training.observers import Observer, ProgressBar
 from ldru.training.spec import TrainSpec
 
 
@@ -36,8 +37,7 @@ def train(
     task: str | Task,
     *,
     model: str | ModelSpec = "ldru",
-    seeds: Iterable[int] = (0,),
-    steps: int | None = None,
+    seeds: int | Iterable[int] = (0,),
     settings: TrainSpec | None = None,
     recipe: RecipeName | None = None,
     init_from: str | Path | None = None,
@@ -46,43 +46,61 @@ def train(
     device: str | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     observers: Sequence[Observer] = (),
+    progress: bool = False,
+    **changes: Any,
 ) -> dict[int, Run]:
     """Train one model per seed on a task.
 
     model: a name of `MODELS` with the recipe's settings, or an architecture's own settings.
-    steps: overrides `settings.steps`; None takes what the recipe gives for the task.
+    seeds: one model each; a number n stands for the seeds 0 to n - 1.
     settings: of the training, instead of the recipe's; what they leave open is the paper's.
     recipe: `random_trees`, which is ours and what an LDRU on a regular language has by default, or
         `paper`, the settings of the paper's text, as all else has them.
     init_from: a run folder whose weights every model starts from.
     out, resume, device, checkpoint_seconds, observers: see `Execution`.
+    progress: show a bar, or lines where standard error is a file.
+    changes: settings of the model and of its training by name, such as `dim`, `steps` or
+        `batch_size`, which replace those chosen above.
 
-    >>> small = ldru.LDRUSpec(dim=16)
-    >>> runs = ldru.train("parity_check", model=small, steps=4, seeds=(0, 1))
-    >>> sorted(runs), runs[0].record.final.step
-    ([0, 1], 4)
+    >>> runs = ldru.train("parity_check", dim=16, steps=4, batch_size=8, seeds=2)
+    >>> sorted(runs), runs[0].record.final.step, runs[0].spec.model.leaf_block
+    ([0, 1], 4, True)
     """
     found = as_task(task)
-    if steps is not None:
-        settings = settings or settings_by(recipe, found.spec, model)[1]
-        settings = replace(settings, steps=steps)
-    execution = Execution(
-        out=out,
-        resume=resume,
-        device=device,
-        checkpoint_seconds=checkpoint_seconds,
-        observers=observers,
-    )
-    runs = train_many(
-        [found],
-        model=model,
-        seeds=seeds,
-        settings=settings,
-        recipe=recipe,
-        init_from=init_from,
-        execution=execution,
-    )
+    spec, usual = settings_by(recipe, found.spec, model)
+    spec, chosen = _changed(spec, settings or usual, changes)
+    steps = completed(found, spec, chosen)[1].steps or 0
+    with ProgressBar(steps=steps) if progress else nullcontext() as bar:
+        execution = Execution(
+            out=out,
+            resume=resume,
+            device=device,
+            checkpoint_seconds=checkpoint_seconds,
+            observers=[*observers, *([] if bar is None else [bar])],
+        )
+        runs = train_many(
+            [found],
+            model=spec,
+            seeds=range(seeds) if isinstance(seeds, int) else seeds,
+            settings=chosen,
+            init_from=init_from,
+            execution=execution,
+        )
     return runs[found.name]
+
+
+def _changed(
+    model: ModelSpec, train: TrainSpec, changes: Mapping[str, object]
+) -> tuple[ModelSpec, TrainSpec]:
+    """Settings with some of them replaced by name."""
+    of_model, of_train = ({field.name for field in fields(spec)} for spec in (model, train))
+    for name in changes:
+        if name not in of_model | of_train:
+            raise unknown_name("setting", name, sorted(of_model | of_train))
+    return (
+        replace(model, **{name: value for name, value in changes.items() if name in of_model}),
+        replace(train, **{name: value for name, value in changes.items() if name in of_train}),  # type: ignore[arg-type]
+    )
 
 
 def train_many(

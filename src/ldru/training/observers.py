@@ -1,5 +1,7 @@
 """Observers of a training: a progress bar, TensorBoard, Weights & Biases."""
 
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -22,8 +24,14 @@ class Observer(Protocol):
         """Called after every validation with a new line of each member's log."""
 
 
+SECONDS_BETWEEN_LINES = 30.0
+
+
 class ProgressBar:
-    """Steps, loss, validation accuracy and time left on standard error; silent off a terminal."""
+    """Steps, loss, validation accuracy and time left on standard error.
+
+    Where that is no terminal, a line now and then stands for the bar.
+    """
 
     def __init__(self, *, steps: int, description: str = "training") -> None:
         from rich.progress import TextColumn
@@ -32,6 +40,7 @@ class ProgressBar:
             TextColumn("loss {task.fields[loss]}"), TextColumn("validation {task.fields[accuracy]}")
         )
         self._bar = self._progress.add_task(description, total=steps, loss="-", accuracy="-")
+        self._last_line = time.monotonic()
 
     def __enter__(self) -> "ProgressBar":
         self._progress.start()
@@ -48,6 +57,16 @@ class ProgressBar:
     def on_steps(self, step: int, losses: dict[str, float]) -> None:
         mean = sum(losses.values()) / len(losses)
         self._progress.update(self._bar, completed=step, loss=f"{mean:.4f}")
+        now = time.monotonic()
+        if self._progress.disable and now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            bar = self._progress.tasks[self._bar]
+            print(
+                f"{bar.description}: step {step:,} of {bar.total:,.0f}, loss {mean:.4f}, "
+                f"validation {bar.fields['accuracy']}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def on_log(self, entries: dict[str, LogEntry]) -> None:
         shares = [entry.validation_accuracy for entry in entries.values()]
