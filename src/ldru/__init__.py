@@ -35,12 +35,14 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.models.settings import LDRUSpec as LDRUSpec
     from ldru.models.spec import ModelSpec as ModelSpec
     from ldru.operators import OPERATORS as OPERATORS
+    from ldru.operators import register_operator as register_operator
     from ldru.paper.recipe import Recipe as Recipe
     from ldru.paper.recipe import recipe as recipe
     from ldru.paper.settings import default_training as default_training
     from ldru.paper.table import Column as Column
     from ldru.paper.table import Table as Table
     from ldru.paper.tables import TABLES as TABLES
+    from ldru.paper.tables import register_table as register_table
     from ldru.reproduce.plan import make_plan as make_plan
     from ldru.reproduce.render import markdown_table as markdown_table
     from ldru.reproduce.table_runs import table_runs as table_runs
@@ -62,6 +64,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.tasks import text as text
     from ldru.tasks.batch import Batch as Batch
     from ldru.tasks.data_task import DataTask as DataTask
+    from ldru.tasks.find import register_task as register_task
     from ldru.tasks.find import task as task
     from ldru.tasks.regular import TASKS as TASKS
     from ldru.tasks.regular_task import RegularTask as RegularTask
@@ -128,6 +131,9 @@ _HOMES = {
     "pack": "ldru.runs.pack",
     "recipe": "ldru.paper.recipe",
     "register": "ldru.models.registry",
+    "register_operator": "ldru.operators",
+    "register_table": "ldru.paper.tables",
+    "register_task": "ldru.tasks.find",
     "table_runs": "ldru.reproduce.table_runs",
     "task": "ldru.tasks.find",
     "text": "ldru.tasks.text",

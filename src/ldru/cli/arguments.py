@@ -15,6 +15,7 @@ from ldru.cli.printing import say
 from ldru.evaluation.lengths import WORDS, parse_lengths
 from ldru.paper.settings import SUBSET, TEXT_TASKS, study_of
 from ldru.runs.shipped import find_run
+from ldru.tasks.registered import REGISTERED
 from ldru.tasks.spec import TaskSpec
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ class Language:
 def check_task_name(name: str) -> None:
     """Raise at once, without PyTorch, on a name that no task has."""
     spec = TaskSpec(name=name)
-    if study_of(spec) is None and named_machine(name) is None:
+    if name not in REGISTERED and study_of(spec) is None and named_machine(name) is None:
         texts = [*TEXT_TASKS, f"NAME{SUBSET}"]
-        raise unknown_name("task", name, [*NAMES, "listops_N", *texts])
+        raise unknown_name("task", name, [*NAMES, "listops_N", *texts, *REGISTERED])
 
 
 def open_run(path: Path, *, device: str | None) -> "Run":

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from ldru.base.errors import LdruError, MissingExtraError, unknown_name
 from ldru.base.version import __version__
+from ldru.cli.plugins import load, without_imports
 
 COMMANDS = {
     "tasks": "list the languages and data sets, with the sizes of their machines",
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        given, modules = without_imports(given)
+        load(modules)
         _parse(given)()
         sys.stdout.flush()
     except LdruError as problem:
@@ -93,5 +96,6 @@ def _help() -> str:
             *lines,
             "",
             "`ldru COMMAND --help` shows the options of a command, `ldru --version` the version.",
+            "`--import MODULE` imports a module of yours first, which registers tasks or models.",
         ]
     )

@@ -7,7 +7,7 @@ from ldru.cli.printing import print_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
-    """List the tasks of the paper with the sizes of their machines.
+    """List the tasks of the paper, and registered languages, with the sizes of their machines.
 
     Args:
         json: print JSON.
@@ -19,12 +19,15 @@ class Tasks:
         from ldru.automata.monoid import monoid
         from ldru.automata.named import PAPERS, named_machine
         from ldru.paper.settings import SUBSET, TEXT_TASKS, per_task
+        from ldru.tasks.registered import REGISTERED
         from ldru.tasks.spec import TaskSpec
 
+        machines = {name: named_machine(name) for name in PAPERS}
+        machines |= {name: getattr(task, "machine", None) for name, task in REGISTERED.items()}
         rows = []
-        for name in PAPERS:
-            machine = named_machine(name)
-            assert machine is not None
+        for name, machine in machines.items():
+            if machine is None:  # a data set
+                continue
             rows.append(
                 {
                     "task": name,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from ldru.automata.named import PAPERS, SIZE
 from ldru.base.errors import LdruError
+from ldru.tasks.registered import is_own_language
 from ldru.tasks.spec import TaskSpec
 from ldru.training.spec import TrainSpec
 
@@ -164,6 +165,8 @@ def study_of(task: TaskSpec) -> Study | None:
     """The study that a task belongs to; None for a data set of one's own."""
     if task.machine is not None or _family(task.name) in REGULAR_TASKS:
         return "regular"
+    if is_own_language(task.name):
+        return "regular"
     if re.fullmatch(r"listops(_[1-9][0-9]*[km]?)?", task.name):
         return "listops"
     whole = task.name.removesuffix(SUBSET)
@@ -178,9 +181,10 @@ def per_task(task: TaskSpec) -> PerTask:
         return LISTOPS_TASK
     if study == "text":
         return TEXT_TASKS[task.name.removesuffix(SUBSET)]
-    if task.machine is not None or study is None:
+    family = _family(task.name)
+    if task.machine is not None or family not in REGULAR_TASKS:
         return PerTask()
-    found = REGULAR_TASKS[_family(task.name)]
+    found = REGULAR_TASKS[family]
     is_long = task.name.startswith("dyck_") and int(task.name.split("_")[1]) >= LONG_DYCK
     return replace(found, steps=LONG) if is_long else found
 

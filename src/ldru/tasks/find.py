@@ -4,9 +4,10 @@ from pathlib import Path
 
 from ldru.automata.machine import MooreMachine
 from ldru.automata.named import NAMES
-from ldru.base.errors import unknown_name
+from ldru.base.errors import LdruError, unknown_name
 from ldru.tasks import regular
 from ldru.tasks.listops.data import listops_task
+from ldru.tasks.registered import REGISTERED
 from ldru.tasks.spec import TaskSpec
 from ldru.tasks.task import Task
 from ldru.tasks.text.sets import TEXT_SETS
@@ -45,13 +46,40 @@ def task_from_spec(spec: TaskSpec) -> Task:
         return regular.exact_task(spec.name, MooreMachine.from_json(spec.machine))
     found = known_task(spec.name)
     if found is None:
-        raise unknown_name("task", spec.name, [*NAMES, "listops_N", *TEXT_SETS])
+        names = [*NAMES, "listops_N", *TEXT_SETS, *REGISTERED]
+        raise unknown_name("task", spec.name, names)
     return found
 
 
 def known_task(name: str) -> Task | None:
-    """A task that comes with the library, by name; None for other names."""
+    """A task that comes with the library or was registered, by name; None for other names."""
+    return _of_the_library(name) or REGISTERED.get(name)
+
+
+def _of_the_library(name: str) -> Task | None:
     return listops_task(name) or text_task(name) or regular.TASKS.get(name) or regular.by_name(name)
+
+
+def register_task(task: Task) -> None:
+    """Make a task of your own known by its name, to every function and command.
+
+    The names of `TASKS` stay the paper's 21. Where a run's settings do not hold the machine, a
+    program that opens it has to register the task too, before; so `ldru eval RUN --import MODULE`.
+
+    >>> ldru.register_task(ldru.task("ends_in_one", machine=ldru.from_regex("(0|1)*1")))
+    >>> ldru.task("ends_in_one").machine.num_states
+    2
+    """
+    if not isinstance(task, Task):
+        raise LdruError(f"register_task takes a task, got {task!r}; see ldru.task")
+    if not task.name.isidentifier():
+        raise LdruError(f"a task's name is letters, digits and underscores, got {task.name!r}")
+    if _of_the_library(task.name) is not None:
+        raise LdruError(f"a task called {task.name!r} comes with ldru: rename yours")
+    known = REGISTERED.get(task.name)
+    if known is not None and known.spec != task.spec:
+        raise LdruError(f"there is already another task {task.name!r}; choose another name")
+    REGISTERED[task.name] = task
 
 
 def as_task(given: str | Task) -> Task:
