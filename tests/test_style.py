@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "evaluation": {"drawing", "tasks"},
     "training": {"tree", "kernels", "layers", "tasks", "evaluation"},
     "analysis": {"automata", "tree", "models", "tasks"},
-    "paper": {"automata", "models", "tasks", "training"},
+    "paper": {"automata", "evaluation", "models", "tasks", "training"},
     "runs": {"drawing", "models", "tasks", "evaluation", "training", "analysis", "paper"},
     "reproduce": {"models", "tasks", "evaluation", "training", "paper", "runs"},
     "figures": {"drawing", "automata", "evaluation", "analysis", "paper", "runs", "reproduce"},

@@ -23,11 +23,31 @@ def test_reproduce_lists_plans_and_renders(capsys, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+def test_a_quick_look_takes_fewer_words(capsys, tmp_path, monkeypatch):
+    from ldru.paper.tables import TABLES
+    from tests.reproduce.tables import small_table
+
+    monkeypatch.setitem(TABLES, "small", small_table())
+    options = ("--out", str(tmp_path), "--device", "cpu", "--models", "rnn")
+    fewer = ("--lengths", "7,9", "--words", "2")
+    code, out, err = call(capsys, "reproduce", "run", "small", *fewer, *options)
+    assert code == 0, err
+    assert "roughly 1 s here with evaluation" in err
+    assert "From 2 words of each of 2 lengths from 7 to 9. For tests." in out
+    (record, *_) = (tmp_path / "runs").glob("*/record.json")
+    counts = json.loads(record.read_text())["evaluation"]
+    assert {n: sum(one["words"]) for n, one in counts.items()} == {"7": 2, "9": 2}
+    code, _, err = call(capsys, "reproduce", "plan", "small", *options)
+    assert "4 not evaluated" in err  # the table itself wants more
+    code, _, err = call(capsys, "reproduce", "plan", "text", "--words", "2", *options[:4])
+    assert code == 2
+    assert "is evaluated on test sets" in err
+
+
 def test_reproduce_runs_what_is_missing_and_goes_on(capsys, tmp_path, monkeypatch):
     from ldru.paper.tables import TABLES
-    from tests.reproduce.tables import small_table, with_few_words
+    from tests.reproduce.tables import small_table
 
-    with_few_words(monkeypatch)
     monkeypatch.setitem(TABLES, "small", small_table())
     options = ("--out", str(tmp_path), "--device", "cpu")
     code, out, err = call(capsys, "reproduce", "run", "small", "--models", "rnn", *options)

@@ -13,7 +13,6 @@ from ldru.paper.table import Column, Reported, Row
 from ldru.reproduce.plan import make_plan
 from ldru.reproduce.table_runs import table_runs
 from ldru.runs.results import Results
-from tests.reproduce.conftest import few_words  # noqa: F401
 from tests.reproduce.tables import TRAIN, small_table, work
 
 

@@ -8,7 +8,6 @@ from ldru.reproduce.engines import make_engine
 from ldru.reproduce.render import as_csv, as_latex, as_markdown, cell_results
 from ldru.reproduce.table_runs import cell_runs, table_runs
 from ldru.runs.results import Results
-from tests.reproduce.conftest import few_words  # noqa: F401
 from tests.reproduce.tables import small_table
 
 

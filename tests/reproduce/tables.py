@@ -24,6 +24,7 @@ def small_table(**changes):
         },
         seeds=(0, 1),
         lengths=(5, 6),
+        words=8,
         reference="ldru",
         reported={("parity_check", "ldru"): Reported(mean=99.25, std=0.5, seeds=(98.0, 100.0))},
     )
@@ -45,9 +46,3 @@ def without(record, part):
 
 def one_run():
     return small_table(tasks=("parity_check",), seeds=(0,)).restricted(columns=["rnn"])
-
-
-def with_few_words(monkeypatch):
-    """Runs count as evaluated with eight words of each length."""
-    monkeypatch.setattr("ldru.reproduce.work.WORDS", 8)
-    monkeypatch.setattr("ldru.runs.results.WORDS", 8)

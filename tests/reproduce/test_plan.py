@@ -28,20 +28,28 @@ def test_an_evaluation_on_fewer_words_does_not_fill_a_table(tmp_path):
     table, folder = one_run(), Results(tmp_path)
     work("local", make_plan([table], folder).jobs)
     (spec,) = table_runs(table)
-    assert folder.recorded_evaluation(spec, table.lengths) is not None
+    assert folder.recorded_evaluation(spec, table.lengths, words=8) is not None
     run = ldru.Run.open(folder.runs / spec.name)
     run.with_evaluation(run.compute_evaluation([5], words=7))
-    assert folder.recorded_evaluation(spec, table.lengths) is None
+    assert folder.recorded_evaluation(spec, table.lengths, words=8) is None
     assert make_plan([table], folder).count(State.NOT_EVALUATED) == 1
 
 
 def test_estimates_know_data_sets_from_drawn_words(tmp_path):
-    drawn, read = TABLES["central"], TABLES["listops_1m"]
-    per_step = {}
-    for name, table in (("drawn", drawn), ("read", read)):
-        plan = make_plan([table.restricted(columns=["ldru"])], Results(tmp_path))
-        per_step[name] = plan.seconds("cpu") / plan.model_steps
-    assert per_step == pytest.approx({"drawn": 0.1, "read": 0.5})
+    read = make_plan([TABLES["listops_1m"].restricted(columns=["ldru"])], Results(tmp_path))
+    assert read.seconds("cpu") == pytest.approx(0.5 * read.model_steps)
+    drawn = make_plan([TABLES["central"].restricted(columns=["ldru"])], Results(tmp_path))
+    words = 63 * 500 * 512
+    assert drawn.seconds("cpu") == pytest.approx(0.1 * drawn.model_steps + 2.5e-4 * words)
+
+
+def test_what_lacks_an_evaluation_alone_is_in_the_estimate(tmp_path):
+    table, folder = one_run(), Results(tmp_path)
+    work("local", make_plan([table], folder).jobs)
+    more = table.shortened([5, 6, 7], words=100)
+    plan = make_plan([more], folder)
+    assert (plan.model_steps, plan.count(State.NOT_EVALUATED)) == (0, 1)
+    assert plan.seconds("cpu") == pytest.approx(0.6 * 2.5e-4 * 300)
 
 
 def test_a_record_that_does_not_belong_is_left_alone(tmp_path):

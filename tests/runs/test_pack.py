@@ -8,7 +8,6 @@ from ldru.reproduce.plan import make_plan
 from ldru.reproduce.table_runs import table_runs
 from ldru.runs.pack import pack, unpack
 from ldru.runs.results import Results
-from tests.reproduce.conftest import few_words  # noqa: F401
 from tests.reproduce.tables import TRAIN, one_run, work
 
 

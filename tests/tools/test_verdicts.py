@@ -8,7 +8,6 @@ from ldru.reproduce.board import Board
 from ldru.reproduce.engines import make_engine
 from ldru.reproduce.plan import make_plan
 from ldru.runs.results import Results
-from tests.reproduce.conftest import few_words  # noqa: F401
 from tests.reproduce.tables import small_table
 
 

@@ -12,6 +12,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from ldru.base.errors import LdruError, unknown_name
 from ldru.base.json import digest
 from ldru.cli.printing import print_rows, say
+from ldru.evaluation.lengths import parse_lengths
 from ldru.reproduce import FLEET_SIZE
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Choice:
         models: only these columns.
         seeds: only these seeds.
         steps_scale: a share of every run's steps; what comes out is marked as scaled.
+        lengths: evaluate these lengths instead of the table's, e.g. 50:500:50.
+        words: test words of each length, instead of 512.
         out: the results folder.
     """
 
@@ -38,6 +41,8 @@ class Choice:
     models: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     steps_scale: float = 1.0
+    lengths: str | None = None
+    words: int | None = None
     out: Path = Path("results")
 
     def results(self) -> "Results":
@@ -60,9 +65,13 @@ class Choice:
         whole = TABLES[name]
         seeds = [check_seed(seed) for seed in self.seeds]
         table = whole.restricted(tasks=self.tasks, columns=self.models, seeds=seeds)
+        chosen = [self.tasks, self.models, self.seeds]
+        if self.lengths is not None or self.words is not None:
+            lengths = parse_lengths(self.lengths) if self.lengths else ()
+            table = table.shortened(lengths, words=self.words)
+            chosen += [(self.lengths or "",), (self.words or 0,)]
         if table != whole:
-            part = digest([self.tasks, self.models, self.seeds])[:6]
-            table = dataclasses.replace(table, name=f"{name}-part-{part}")
+            table = dataclasses.replace(table, name=f"{name}-part-{digest(chosen)[:6]}")
         return table.scaled(self.steps_scale)
 
 
@@ -239,11 +248,18 @@ def _plan(
     counts = ", ".join(f"{plan.count(state)} {state}" for state in State)
     say(
         f"runs: {counts}; {plan.model_steps:,} model-steps to train, roughly "
-        f"{plan.seconds(device) / 3600:.1f} h here; fleets: {len(plan.jobs)}"
+        f"{_duration(plan.seconds(device))} here with evaluation; fleets: {len(plan.jobs)}"
     )
     for number, job in enumerate(plan.jobs, start=1):
         say(f"  {number}. {job.title}")
     return plan
+
+
+def _duration(seconds: float) -> str:
+    """A time for people, in one unit."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
 
 
 def _render(tables: "Iterable[Table]", results: "Results", *, as_json: bool) -> None:

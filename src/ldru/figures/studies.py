@@ -39,7 +39,7 @@ def panels_figure(table: Table, results: Results) -> "Figure":
     for axes, task in zip(panels.flat, table.tasks, strict=False):
         for place, (color, label) in enumerate(zip(cycle(COLORS), table.columns, strict=False)):
             found = (
-                results.recorded_evaluation(spec, needed_parts(table, spec))
+                results.recorded_evaluation(spec, needed_parts(table, spec), words=table.words)
                 for spec in cell_runs(table, task, label).values()
             )
             curves = [{n: 100 * e.by_part[n].accuracy for n in e.lengths} for e in found if e]
@@ -146,7 +146,7 @@ def _curves(table: Table, task: str, label: str, results: Results) -> list[dict[
     """Of every seed that is there."""
     curves: list[dict[str, Curve]] = []
     for spec in cell_runs(table, task, label).values():
-        evaluation = results.recorded_evaluation(spec, needed_parts(table, spec))
+        evaluation = results.recorded_evaluation(spec, needed_parts(table, spec), words=table.words)
         files = results.files(spec.name)
         if evaluation is None or files is None:
             continue

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ldru.base.errors import LdruError, unknown_name
+from ldru.evaluation.lengths import WORDS
 from ldru.models.spec import ModelSpec
 from ldru.paper.settings import completed
 from ldru.tasks.find import as_task
@@ -66,7 +67,10 @@ class Table:
     tasks: names of the rows; a task's own, or a name of `rows`.
     columns: by label.
     rows: what rows show that are not a task at `lengths`.
-    lengths: of the test words whose mean accuracy is the cell; 512 words each.
+    lengths: of the test words whose mean accuracy is the cell.
+    words: of each length, at least.
+    has_training_lengths: whether runs are evaluated at the lengths of training too, as a figure of
+        accuracy by length shows them.
     reference: the label of the column that the others are tested against, if any.
     share: of the steps that each run takes; below 1 the table is marked as scaled.
     figure: the kind of figure drawn beside it, if any (see `ldru.figures.studies`).
@@ -84,6 +88,8 @@ class Table:
     rows: Mapping[str, Row] = field(default_factory=dict)
     seeds: tuple[int, ...] = (0, 1, 2)
     lengths: tuple[int, ...] = tuple(range(41, 501))
+    words: int = WORDS
+    has_training_lengths: bool = True
     reference: str | None = None
     share: float = 1.0
     figure: str | None = None
@@ -115,7 +121,10 @@ class Table:
         rows = [self.row(name) for name in self.tasks]
         parts = dict.fromkeys(part for row in rows if row.task == task for part in row.parts)
         lengths = {part for part in parts if isinstance(part, int)}
-        return sorted({*range(1, max_length + 1), *lengths}) if lengths else list(parts)
+        if not lengths:
+            return list(parts)
+        trained = range(1, max_length + 1) if self.has_training_lengths else ()
+        return sorted({*trained, *lengths})
 
     def restricted(
         self,
@@ -141,6 +150,26 @@ class Table:
             tasks=tuple(row for row in self.tasks if not tasks or set(names[row]) & set(tasks)),
             columns={k: v for k, v in self.columns.items() if not columns or k in columns},
             seeds=tuple(dict.fromkeys(seeds)) or self.seeds,
+        )
+
+    def shortened(self, lengths: Sequence[int] = (), *, words: int | None = None) -> "Table":
+        """The table from other test words, fewer as a rule: marked as such.
+
+        lengths: instead of its own and those of training; words: of each length.
+        """
+        if self.rows:
+            raise LdruError(f"{self.name} is evaluated on test sets, which have no other words")
+        if words is not None and words < 1:
+            raise LdruError(f"at least one word per length is needed, got {words}")
+        chosen = tuple(sorted(set(lengths))) or self.lengths
+        count = self.words if words is None else words
+        between = f"{len(chosen)} lengths from {chosen[0]} to {chosen[-1]}"
+        return replace(
+            self,
+            caption=f"From {count} words of each of {between}. {self.caption}",
+            lengths=chosen,
+            words=count,
+            has_training_lengths=not lengths,
         )
 
     def scaled(self, share: float) -> "Table":

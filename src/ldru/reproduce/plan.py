@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.evaluation.lengths import WORDS
 from ldru.models.registry import model_name
 from ldru.paper.table import Table
 from ldru.reproduce import FLEET_SIZE
@@ -19,6 +20,9 @@ from ldru.training.device import find_device
 
 SECONDS_PER_MODEL_STEP = {"cuda": 1 / 18_000, "cpu": 0.1}
 """Of an LDRU on a regular language: on an H200 as measured in a fleet of 48, on a CPU a guess."""
+
+SECONDS_PER_TEST_WORD = {"cuda": 2e-6, "cpu": 2.5e-4}
+"""Of an LDRU on a regular language, as a mean over lengths up to 500; others by `STEP_RATIOS`."""
 
 SECONDS_PER_DATA_STEP = {"cuda": 0.002, "cpu": 0.5}
 """Of any model on a data set: 1.2 to 3 ms in fleets of five on an H200, on a CPU a guess."""
@@ -46,12 +50,14 @@ UNKNOWN_RATIO = 10.0  # of what was not measured
 class Job:
     """One fleet: runs that train together, and the lengths or test sets to evaluate each at.
 
+    words: of each length.
     out: the results folder.
     """
 
     specs: tuple[RunSpec, ...]
     parts: tuple[Part, ...]
     out: str
+    words: int = WORDS
     device: str | None = None
 
     @property
@@ -100,17 +106,20 @@ class Plan:
         )
 
     def seconds(self, device: str | None) -> float:
-        """A rough estimate of the training, from what was measured of each model."""
+        """A rough estimate of training and evaluation, from what was measured of each model."""
         where = find_device(device).type
         total = 0.0
-        for spec, found in self.found.items():
-            if found.state is not State.MISSING:
-                continue
-            seconds = SECONDS_PER_DATA_STEP[where]
-            if task_from_spec(spec.task).is_drawn:
-                ratios = STEP_RATIOS.get(model_name(spec.model), {})
-                seconds = ratios.get(where, UNKNOWN_RATIO) * SECONDS_PER_MODEL_STEP[where]
-            total += seconds * (spec.train.steps or 0)
+        for job in self.jobs:
+            for spec in job.specs:
+                state = self.found[spec].state
+                steps = (spec.train.steps or 0) if state is State.MISSING else 0
+                if not task_from_spec(spec.task).is_drawn:
+                    total += steps * SECONDS_PER_DATA_STEP[where]
+                elif state is not State.DONE:
+                    ratio = STEP_RATIOS.get(model_name(spec.model), {}).get(where, UNKNOWN_RATIO)
+                    words = len(job.parts) * job.words
+                    trained = steps * SECONDS_PER_MODEL_STEP[where]
+                    total += ratio * (trained + words * SECONDS_PER_TEST_WORD[where])
         return total
 
 
@@ -133,10 +142,12 @@ def make_plan(
     if fleet_size < 1:
         raise LdruError(f"a fleet has at least one model, got {fleet_size}")
     parts: dict[RunSpec, dict[Part, None]] = {}
+    words: dict[RunSpec, int] = {}
     for table in tables:
         for spec in table_runs(table):
             parts.setdefault(spec, {}).update(dict.fromkeys(needed_parts(table, spec)))
-    found = {spec: results.find(spec, needed) for spec, needed in parts.items()}
+            words[spec] = max(words.get(spec, 0), table.words)
+    found = {spec: results.find(spec, needed, words=words[spec]) for spec, needed in parts.items()}
     groups: list[list[RunSpec]] = []
     # Runs of one length together, so that a fleet is full until its end.
     for spec in sorted(parts, key=lambda spec: spec.train.steps or 0):
@@ -155,6 +166,7 @@ def make_plan(
                 Job(
                     specs=tuple(usable),
                     parts=tuple(everything),
+                    words=max(words[spec] for spec in usable),
                     out=str(results.folder),
                     device=device,
                 )

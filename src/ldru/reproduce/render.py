@@ -64,7 +64,7 @@ def _accuracies(table: Table, task: str, label: str, results: Results) -> dict[i
     row = table.row(task)
     parts, metric = row.parts, METRICS[row.metric]
     for seed, spec in cell_runs(table, task, label).items():
-        evaluation = results.recorded_evaluation(spec, parts)
+        evaluation = results.recorded_evaluation(spec, parts, words=table.words)
         if evaluation is not None:
             values = [metric(evaluation.by_part[part]) for part in parts]
             found[seed] = 100 * sum(values) / len(values)

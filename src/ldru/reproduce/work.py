@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from ldru.base.files import check_writable
-from ldru.evaluation.lengths import WORDS
 from ldru.reproduce.plan import Job
 from ldru.runs.evaluate import evaluate_missing
 from ldru.runs.results import Results, State
@@ -45,7 +44,8 @@ def work_on(
     specs = [
         spec
         for spec in job.specs
-        if results.has_weights(spec) or results.find(spec, job.parts).state is not State.DONE
+        if results.has_weights(spec)
+        or results.find(spec, job.parts, words=job.words).state is not State.DONE
     ]
     with results.claimed(specs) as ours:
         if not ours:
@@ -56,9 +56,9 @@ def work_on(
         lacking: list[Run] = [
             runs[spec]
             for spec in ours
-            if results.find(spec, job.parts).state is State.NOT_EVALUATED
+            if results.find(spec, job.parts, words=job.words).state is State.NOT_EVALUATED
         ]
         for run in lacking:
             run.model.to(where)
-        evaluate_missing(lacking, job.parts, words=WORDS, on_part=on_part)
+        evaluate_missing(lacking, job.parts, words=job.words, on_part=on_part)
     return len(specs) - len(ours)

@@ -63,8 +63,11 @@ class Results:
             return RunFolder(self.runs / name)
         return self.packed.get(name)
 
-    def find(self, spec: RunSpec, parts: Iterable[Part]) -> Found:
-        """Find a run that should be evaluated at these lengths or test sets."""
+    def find(self, spec: RunSpec, parts: Iterable[Part], *, words: int = WORDS) -> Found:
+        """Find a run that should be evaluated at these lengths or test sets.
+
+        words: of each length, at least.
+        """
         files = self.files(spec.name)
         if files is None:
             return Found(state=State.MISSING)
@@ -75,15 +78,17 @@ class Results:
         except LdruError as problem:
             return Found(state=State.UNREADABLE, reason=f"{files.place}: {problem}")
         known: dict[Part, PartResult] = record.evaluation.by_part if record.evaluation else {}
-        if all(n in known and (isinstance(n, str) or known[n].words == WORDS) for n in parts):
+        if all(n in known and (isinstance(n, str) or known[n].words >= words) for n in parts):
             return Found(state=State.DONE, record=record)
         if isinstance(files, PackedRun):  # without weights, it has to be trained again
             return Found(state=State.MISSING, record=record)
         return Found(state=State.NOT_EVALUATED, record=record)
 
-    def recorded_evaluation(self, spec: RunSpec, parts: Sequence[Part]) -> Evaluation | None:
-        """The evaluation of a finished run, None where there is none."""
-        found = self.find(spec, parts)
+    def recorded_evaluation(
+        self, spec: RunSpec, parts: Sequence[Part], *, words: int = WORDS
+    ) -> Evaluation | None:
+        """The evaluation of a finished run, None where there is none; see `find`."""
+        found = self.find(spec, parts, words=words)
         return found.record.evaluation if found.state is State.DONE and found.record else None
 
     def has_weights(self, spec: RunSpec) -> bool:
