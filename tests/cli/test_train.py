@@ -17,7 +17,7 @@ def test_from_a_regex_to_a_plot(capsys, tmp_path):
     (result,) = json.loads(out)
     assert set(result["by_class"]) == {"0", "1"}
     assert set(result["accuracy"]) == {str(n) for n in range(1, 13)}
-    (folder,) = tmp_path.glob("01-ldru-seed0-*")
+    (folder,) = tmp_path.glob("01_star-ldru-seed0-*")
     files = {path.name for path in folder.iterdir()}
     assert files == {
         *("settings.json", "record.json", "weights.safetensors", "log.jsonl", "accuracy.png")
@@ -177,3 +177,15 @@ def test_the_papers_settings_are_a_recipe(capsys, tmp_path):
     train = settings["train"]
     assert "random_trees" not in train
     assert (train["l2"], train["learning_rate"]) == (5e-4, 1e-4)
+
+
+def test_an_expression_gets_a_name(capsys, tmp_path):
+    given = ["--regex", "(0|1)*1", "--name", "ends_in_one", *TINY, *SHORT]
+    code, _, err = call(capsys, "train", *given, "--out", tmp_path)
+    assert code == 0, err
+    (folder,) = tmp_path.glob("ends_in_one-ldru-*")
+    code, _, err = call(capsys, "predict", folder, "01")
+    assert code == 0, err
+    code, _, err = call(capsys, "train", "dyck_2", "--name", "mine")
+    assert code == 2
+    assert "--name is for the language of --regex or --machine" in err

@@ -291,3 +291,23 @@ def test_a_damaged_checkpoint_has_a_way_out(tmp_path):
         ldru.LdruError, match=r"remove '.*unfinished-0' to begin this training again"
     ):
         Checkpoint(folder).load()
+
+
+@pytest.mark.parametrize(
+    ("regex", "name"),
+    [
+        ("(01)*", "01_star"),
+        ("01", "01"),
+        ("(0|1)*11", "0_or_1_star_11"),
+        ("(é|ж)+ж", "é_or_ж_plus_ж"),
+    ],
+)
+def test_folders_tell_expressions_apart_and_keep_letters(regex, name):
+    run = ldru.train(ldru.task(regex=regex), dim=4, steps=1, batch_size=2, max_length=4)[0]
+    assert run.spec.name.split("-ldru-")[0] == name
+
+
+def test_an_expression_may_have_a_name():
+    task = ldru.task("ends_in_one", regex="(0|1)*1")
+    assert task.name == "ends_in_one"
+    assert task.answer_all(task.encode_all(["01", "10"])[i][0] for i in (0, 1)) == [1, 0]

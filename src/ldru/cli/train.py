@@ -42,6 +42,7 @@ class Train:
         regex: a regular expression instead of a name, e.g. '(01)*'.
         alphabet: the symbols of the regular expression, where it does not name them all.
         machine: a machine's JSON file instead of a name.
+        name: what to call the language of --regex or --machine.
         data: a folder of texts, to be tokenised unless that was done (see `ldru prepare`).
         vocabulary: its vocab.txt, where it has none.
         model: a name from `ldru models`; its settings are options too.
@@ -68,6 +69,7 @@ class Train:
     regex: str | None = None
     alphabet: str | None = None
     machine: Path | None = None
+    name: str | None = None
     data: str | None = None
     vocabulary: Path | None = None
     model: str = "ldru"
@@ -132,9 +134,13 @@ class Train:
             raise LdruError("give --regex or --machine, not both")
         if self.alphabet is not None and self.regex is None:
             raise LdruError("--alphabet goes with --regex")
+        if self.name is not None and self.regex is None and self.machine is None:
+            raise LdruError("--name is for the language of --regex or --machine")
         tasks = [find_task(name) for name in self.tasks]
         if self.regex is not None or self.machine is not None:
-            tasks.append(find_task(regex=self.regex, alphabet=self.alphabet, path=self.machine))
+            tasks.append(
+                find_task(self.name, regex=self.regex, alphabet=self.alphabet, path=self.machine)
+            )
         data = [task for task in tasks if not task.is_drawn]
         if not data:
             return tasks

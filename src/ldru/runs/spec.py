@@ -15,6 +15,9 @@ from ldru.training.spec import TrainSpec
 FORMAT = 1
 """Raised when a run folder of the version before can no longer be read."""
 
+SIGNS = {"*": "star", "+": "plus", "?": "maybe", "|": "or", "&": "and"}
+"""Of regular expressions, as a folder's name spells them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
@@ -43,7 +46,8 @@ class RunSpec:
     @property
     def name(self) -> str:
         """A name for people and file systems, unique by the digest."""
-        task = re.sub(r"[^A-Za-z0-9]+", "_", self.task.name).strip("_")[:40] or "task"
+        spelled = "".join(f"_{SIGNS[c]}_" if c in SIGNS else c for c in self.task.name)
+        task = re.sub(r"[\W_]+", "_", spelled).strip("_")[:40] or "task"
         return f"{task}-{model_name(self.model)}-seed{self.seed}-{self.digest[:8]}"
 
     def to_json(self) -> dict[str, Json]:

@@ -27,7 +27,7 @@ def task(
     Named tasks draw words as the paper does; all others draw every class in equal shares, uniformly
     over its words of the length asked for. `listops_100k`, `sst2` and the like are data sets.
 
-    name: with `machine` or `path`, what to call the task.
+    name: with `regex`, `machine` or `path`, what to call the task.
     alphabet: of a regular expression, see `from_regex`.
 
     >>> ldru.task("dyck_3").machine.num_states

@@ -128,12 +128,12 @@ def task(
 ) -> RegularTask:
     """A regular task; see `ldru.task`."""
     sources = [value is not None for value in (regex, machine, path)]
-    if sum(sources) > 1 or not (any(sources) or name) or (name and regex):
+    if sum(sources) > 1 or not (any(sources) or name):
         raise LdruError("give one of: a task's name, regex=, machine= or path=")
     if alphabet is not None and regex is None:
         raise LdruError("alphabet= goes with regex=")
     if regex is not None:
-        return exact_task(regex, from_regex(regex, alphabet=alphabet))
+        return exact_task(name or regex, from_regex(regex, alphabet=alphabet))
     if path is not None:
         return exact_task(name or Path(path).stem, MooreMachine.read(path))
     assert machine is not None
