@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.analysis.extract import extract as extract
     from ldru.analysis.extraction import Extraction as Extraction
     from ldru.analysis.heatmaps import heatmaps as heatmaps
+    from ldru.automata.convert import as_machine as as_machine
+    from ldru.automata.convert import from_predicate as from_predicate
     from ldru.automata.machine import MooreMachine as MooreMachine
     from ldru.automata.monoid import Monoid as Monoid
     from ldru.automata.monoid import monoid as monoid
@@ -113,6 +115,7 @@ _HOMES = {
     "WordSet": "ldru.tasks.word_set",
     "analyse_associativity": "ldru.analysis.associativity",
     "analyse_embeddings": "ldru.analysis.embeddings",
+    "as_machine": "ldru.automata.convert",
     "build": "ldru.models.registry",
     "compare": "ldru.runs.compare",
     "coverage": "ldru.analysis.coverage",
@@ -120,6 +123,7 @@ _HOMES = {
     "draw_trees": "ldru.tree",
     "evaluate": "ldru.evaluation.accuracy",
     "extract": "ldru.analysis.extract",
+    "from_predicate": "ldru.automata.convert",
     "from_regex": "ldru.automata.regex",
     "heatmaps": "ldru.analysis.heatmaps",
     "list_runs": "ldru.runs.listing",

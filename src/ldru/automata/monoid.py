@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldru.automata.convert import as_machine
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
@@ -80,14 +81,16 @@ class Monoid(Tabular):
         return int(classes) if classes.ndim == 0 else classes
 
 
-def monoid(machine: MooreMachine, *, limit: int = DEFAULT_LIMIT) -> Monoid:
+def monoid(language: object, *, limit: int = DEFAULT_LIMIT) -> Monoid:
     """The transition monoid of a machine; of a minimal machine, its syntactic monoid.
 
+    language: a machine, or what `as_machine` makes one of: a task, its name, an automaton.
     limit: the largest size; a monoid can have states**states elements, so it stops there.
 
-    >>> ldru.monoid(ldru.task("parity_check").machine).table.tolist()
+    >>> ldru.monoid("parity_check").table.tolist()
     [[0, 1], [1, 0]]
     """
+    machine = as_machine(language)
     found = monoid_within(machine, limit=limit)
     if found is None:
         raise LdruError(

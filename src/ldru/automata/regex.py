@@ -1,6 +1,8 @@
 """From a regular expression to its minimal machine; automata-lib parses the expression."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ldru.automata.machine import MooreMachine
 from ldru.base.errors import LdruError, MissingExtraError
@@ -45,7 +47,14 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
     if not symbols:
         raise LdruError(f"{regex!r} names no symbol; give the alphabet, for example '01'")
 
-    # The subset construction is ours because it must stop: k moves can need 2**k states.
+    return determinised(nfa, symbols, name=repr(regex))
+
+
+def determinised(nfa: Any, symbols: Sequence[str], *, name: str) -> MooreMachine:
+    """The minimal machine of an NFA of automata-lib without empty moves; name: for errors.
+
+    The subset construction is ours because it must stop: k moves can need 2**k states.
+    """
     start = frozenset([nfa.initial_state])
     subsets, number, delta = [start], {start: 0}, []
     for subset in subsets:
@@ -57,7 +66,7 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
             if follower not in number:
                 if len(subsets) >= MAX_STATES:
                     raise LdruError(
-                        f"{regex!r} needs more than {MAX_STATES} states, the most that are built"
+                        f"{name} needs more than {MAX_STATES} states, the most that are built"
                     )
                 number[follower] = len(subsets)
                 subsets.append(follower)

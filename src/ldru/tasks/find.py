@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ldru.automata.convert import as_machine
 from ldru.automata.machine import MooreMachine
 from ldru.automata.named import NAMES
 from ldru.base.errors import LdruError, unknown_name
@@ -18,7 +19,7 @@ def task(
     name: str | None = None,
     *,
     regex: str | None = None,
-    machine: MooreMachine | None = None,
+    machine: object = None,
     path: str | Path | None = None,
     alphabet: str | None = None,
 ) -> Task:
@@ -28,6 +29,7 @@ def task(
     over its words of the length asked for. `listops_100k`, `sst2` and the like are data sets.
 
     name: with `regex`, `machine` or `path`, what to call the task.
+    machine: a `MooreMachine`, or an automaton of automata-lib (see `as_machine`).
     alphabet: of a regular expression, see `from_regex`.
 
     >>> ldru.task("dyck_3").machine.num_states
@@ -37,7 +39,8 @@ def task(
     """
     if name and regex is None and machine is None and path is None and alphabet is None:
         return task_from_spec(TaskSpec(name=name))
-    return regular.task(name, regex=regex, machine=machine, path=path, alphabet=alphabet)
+    given = None if machine is None else as_machine(machine)
+    return regular.task(name, regex=regex, machine=given, path=path, alphabet=alphabet)
 
 
 def task_from_spec(spec: TaskSpec) -> Task:

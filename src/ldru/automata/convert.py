@@ -1,0 +1,114 @@
+"""Machines from what people have: tasks, names, automata of automata-lib, Python functions."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from ldru.automata.machine import MooreMachine
+from ldru.automata.named import NAMES, named_machine
+from ldru.automata.regex import determinised
+from ldru.base.errors import LdruError, unknown_name
+
+MAX_CALLS = 2_000_000
+"""How often a predicate is asked, at most."""
+
+
+def as_machine(language: object) -> MooreMachine:
+    """A language as a machine.
+
+    language: a machine; a regular task; the name of one that comes with the library; or a DFA, NFA
+        or GNFA of automata-lib, whose symbols are sorted.
+
+    >>> from automata.fa.dfa import DFA
+    >>> odd = DFA(
+    ...     states={"even", "odd"},
+    ...     input_symbols={"a", "b"},
+    ...     transitions={"even": {"a": "odd", "b": "even"}, "odd": {"a": "even", "b": "odd"}},
+    ...     initial_state="even",
+    ...     final_states={"odd"},
+    ... )
+    >>> ldru.as_machine(odd).num_states, ldru.monoid(odd).size
+    (2, 2)
+    >>> ldru.as_machine("dyck_3").num_states
+    5
+    """
+    if isinstance(language, MooreMachine):
+        return language
+    if isinstance(language, str):
+        named = named_machine(language)
+        if named is None:
+            problem = unknown_name("language", language, NAMES)
+            raise LdruError(f"{problem}; an expression goes through ldru.from_regex")
+        return named
+    if isinstance(inner := getattr(language, "machine", None), MooreMachine):
+        return inner
+    if type(language).__module__.startswith("automata.fa."):
+        return _from_automaton(language)
+    raise LdruError(
+        f"a machine is a MooreMachine, a regular task, its name or an automaton of automata-lib, "
+        f"got {type(language).__name__}; see also ldru.from_regex and ldru.from_predicate"
+    )
+
+
+def _from_automaton(automaton: Any) -> MooreMachine:
+    from automata.fa.dfa import DFA
+    from automata.fa.gnfa import GNFA
+    from automata.fa.nfa import NFA
+
+    if isinstance(automaton, GNFA):
+        automaton = NFA.from_regex(automaton.to_regex(), input_symbols=automaton.input_symbols)
+    nfa = NFA.from_dfa(automaton) if isinstance(automaton, DFA) else automaton
+    symbols = sorted(automaton.input_symbols)
+    return determinised(nfa.eliminate_lambda(), symbols, name=f"the {type(automaton).__name__}")
+
+
+def from_predicate(predicate: Callable[[str], bool], *, alphabet: str, states: int) -> MooreMachine:
+    """The minimal machine of a language that a function decides, if it has so few states.
+
+    Two words lead to one state if no ending of less than `states` symbols tells them apart. For a
+    language of at most `states` states that is exact; of others nothing is known, and what shows
+    itself as one of more states is an error.
+
+    states: the most that the language may have; endings are tried in alphabet**states ways.
+
+    >>> def has_thirds(word):
+    ...     return word.count("a") % 3 == 0
+    >>> ldru.from_predicate(has_thirds, alphabet="ab", states=5).num_states
+    3
+    """
+    if not alphabet or len(set(alphabet)) != len(alphabet):
+        raise LdruError(f"an alphabet names each symbol once, got {alphabet!r}")
+    if states < 1:
+        raise LdruError(f"a machine has at least one state, got {states}")
+    endings = [
+        "".join(word)
+        for length in range(states)
+        for word in itertools.product(alphabet, repeat=length)
+    ]
+    calls = len(endings) * (states * len(alphabet) + 1)
+    if calls > MAX_CALLS:
+        raise LdruError(
+            f"{states} states over {len(alphabet)} symbols would ask the function {calls:,} times, "
+            f"at most {MAX_CALLS:,} are allowed; lower the bound on states"
+        )
+    words, number, delta = [""], {_answers(predicate, "", endings): 0}, []
+    for word in words:
+        row = []
+        for symbol in alphabet:
+            answers = _answers(predicate, word + symbol, endings)
+            if answers not in number:
+                if len(words) == states:
+                    raise LdruError(
+                        f"the language has more than {states} states: {word + symbol!r} leads to "
+                        "another one; raise the bound"
+                    )
+                number[answers] = len(words)
+                words.append(word + symbol)
+            row.append(number[answers])
+        delta.append(row)
+    output = [int(bool(predicate(word))) for word in words]
+    return MooreMachine(alphabet=alphabet, delta=delta, output=output).minimal()
+
+
+def _answers(predicate: Callable[[str], bool], word: str, endings: list[str]) -> tuple[bool, ...]:
+    return tuple(bool(predicate(word + ending)) for ending in endings)
