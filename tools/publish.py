@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ldru.base.files import whole_folder, write_text
 from ldru.base.json import digest, to_json
-from ldru.figures.studies import panels_figure, write_study_figure
 from ldru.drawing.style import save_figure
+from ldru.figures.studies import panels_figure, write_study_figure
 from ldru.models.settings import LDRUSpec
 from ldru.paper.settings import study_of
 from ldru.paper.table import Table
