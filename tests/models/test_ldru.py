@@ -260,3 +260,52 @@ def test_bad_calls_are_one_clear_error():
         model.encoder(torch.zeros(2, 3, 7, dtype=torch.double))
     with pytest.raises(ldru.LdruError, match=r"unknown model 'ldur'.*'ldru'"):
         ldru.build("ldur", vocab_size=2, num_classes=2)
+
+
+def test_lengths_may_be_a_list_or_a_mask():
+    encoder = ldru.LDRU(8, dropout=0.0).double()
+    x = torch.randn(3, 5, 8, dtype=torch.double)
+    lengths = torch.tensor([5, 1, 3])
+    want = encoder(x, lengths)
+    assert torch.equal(encoder(x, [5, 1, 3]), want)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 0, 0, 0, 0], [1, 1, 1, 0, 0]])
+    for kind in (torch.bool, torch.int64, torch.float32):
+        assert torch.equal(encoder(x, attention_mask=mask.to(kind)), want)
+
+
+@pytest.mark.parametrize("empty", ["zero", "learned"])
+@pytest.mark.parametrize("leaf_block", [False, True])
+def test_empty_rows_have_a_code_of_their_own(empty, leaf_block):
+    encoder = ldru.LDRU(8, dropout=0.0, empty=empty, leaf_block=leaf_block).double()
+    x = torch.randn(3, 5, 8, dtype=torch.double)
+    x[1] = torch.nan  # padding may hold anything
+    x.requires_grad_()
+    code = encoder(x, [2, 0, 5])
+    own = torch.zeros(8, dtype=torch.double)
+    if empty == "learned":
+        with torch.no_grad():
+            encoder.empty_code.copy_(torch.arange(8.0))
+        own, code = encoder.empty_code, encoder(x, [2, 0, 5])
+    assert torch.equal(code[1], own)
+    strict = ldru.LDRU(8, dropout=0.0, leaf_block=leaf_block).double()
+    strict.load_state_dict(encoder.state_dict(), strict=False)
+    torch.testing.assert_close(code[[0, 2]], strict(x[[0, 2]], [2, 5]))
+    code.sum().backward()
+    assert x.grad.isfinite().all()
+    assert not x.grad[1].any()
+    if empty == "learned":
+        assert torch.equal(encoder.empty_code.grad, torch.ones(8, dtype=torch.double))
+
+
+def test_wrong_lengths_and_masks():
+    encoder, x = ldru.LDRU(8), torch.zeros(2, 3, 8)
+    with pytest.raises(ldru.LdruError, match="between 1 and the padded length 3, got 0 to 3"):
+        encoder(x, [0, 3])
+    with pytest.raises(ldru.LdruError, match="not both"):
+        encoder(x, [1, 3], attention_mask=torch.ones(2, 3))
+    with pytest.raises(ldru.LdruError, match=r"one number for each vector, \[2, 3\], got \[3, 2\]"):
+        encoder(x, attention_mask=torch.ones(3, 2))
+    with pytest.raises(ldru.LdruError, match="ones and then zeros"):
+        encoder(x, attention_mask=torch.tensor([[0, 1, 1], [1, 1, 1]]))
+    with pytest.raises(ldru.LdruError, match="did you mean 'zero'"):
+        ldru.LDRU(8, empty="zeros")

@@ -16,6 +16,7 @@ from ldru.analysis.associators import (
 from ldru.analysis.trained_ldru import check_ldru
 from ldru.automata.monoid import Monoid, monoid
 from ldru.base.errors import LdruError
+from ldru.tasks.find import as_language
 from ldru.tasks.regular_task import RegularTask
 
 BALANCED_LEVELS = 5
@@ -82,7 +83,7 @@ class Associativity:
 @torch.no_grad()
 def analyse_associativity(
     model: nn.Module,
-    task: RegularTask,
+    task: str | RegularTask,
     lengths: Sequence[int] = (40, 500),
     *,
     words: int = 64,
@@ -96,6 +97,7 @@ def analyse_associativity(
     >>> [row.level for row in found.by_level]
     [0, 1, 2]
     """
+    task = as_language(task)
     if words < 1 or bracketings < 1:
         raise LdruError(f"at least one word and bracketing, got {words} and {bracketings}")
     if not lengths or min(lengths) < 3:

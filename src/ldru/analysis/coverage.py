@@ -18,6 +18,7 @@ from ldru.automata.monoid import Monoid, monoid
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
 from ldru.tasks.chances import possible_words, word_chances
+from ldru.tasks.find import as_language
 from ldru.tasks.regular_task import RegularTask
 
 THRESHOLDS = (1, 100)
@@ -85,7 +86,7 @@ class Coverage:
 
 
 def coverage(
-    task: RegularTask,
+    task: str | RegularTask,
     train_lengths: Sequence[int],
     *,
     steps: int,
@@ -104,6 +105,7 @@ def coverage(
     >>> found.shortest_length, int(found.missing.sum())
     (8, 0)
     """
+    task = as_language(task)
     for length in (*train_lengths, test_length):
         if not 1 <= length <= LONGEST:
             raise LdruError(f"lengths run from 1 to {LONGEST}, got {length}")

@@ -13,6 +13,7 @@ from ldru.automata.machine import IntArray
 from ldru.automata.monoid import Monoid, monoid
 from ldru.base.errors import LdruError, MissingExtraError
 from ldru.base.json import Json
+from ldru.tasks.find import as_language
 from ldru.tasks.regular_task import RegularTask
 
 CLUSTERS_AROUND, CLUSTERS_STEP = 20, 4
@@ -51,7 +52,7 @@ class Embeddings:
 @torch.no_grad()
 def analyse_embeddings(
     model: nn.Module,
-    task: RegularTask,
+    task: str | RegularTask,
     *,
     max_length: int = 12,
     counts: Iterable[int] | None = None,
@@ -66,6 +67,7 @@ def analyse_embeddings(
     >>> found.states.shape
     (62, 64)
     """
+    task = as_language(task)
     model = check_ldru(model)
     classes = monoid(task.machine.minimal())
     words = all_words(task.vocab_size, max_length=max_length)

@@ -18,6 +18,7 @@ from ldru.analysis.trained_ldru import check_ldru
 from ldru.automata.machine import UNLABELLED, IntArray, MooreMachine
 from ldru.automata.monoid import monoid
 from ldru.base.errors import LdruError
+from ldru.tasks.find import as_language
 from ldru.tasks.regular_task import RegularTask
 
 LENGTHS = sorted(
@@ -36,7 +37,7 @@ LONGEST_COUNTED = 2_000
 
 def extract(
     model: nn.Module,
-    task: RegularTask,
+    task: str | RegularTask,
     *,
     tolerances: Sequence[float] = TOLERANCES,
     limit: int = 10_000,
@@ -53,6 +54,7 @@ def extract(
     >>> ldru.extract(run.model, run.task, tolerances=[0.2]).summary
     'correct at every length'
     """
+    task = as_language(task)
     check_tolerances(tolerances)
     network = network_of(model, task)
     return extract_algebra(

@@ -11,6 +11,7 @@ from ldru.analysis.compositions import count_compositions, even_classes, num_com
 from ldru.automata.machine import IntArray
 from ldru.automata.monoid import Monoid, monoid
 from ldru.base.errors import LdruError
+from ldru.tasks.find import as_language
 from ldru.tasks.regular_task import RegularTask
 
 COMPOSITIONS = 1_000_000
@@ -34,7 +35,7 @@ class Heatmaps:
 
 
 def heatmaps(
-    task: RegularTask,
+    task: str | RegularTask,
     ranges: Mapping[str, Sequence[int]],
     *,
     label: int = 1,
@@ -53,6 +54,7 @@ def heatmaps(
     >>> found.counts["short"].shape == (len(found.classes), len(found.classes))
     True
     """
+    task = as_language(task)
     if not 0 <= label < task.num_classes:
         raise LdruError(
             f"labels of {task.name!r} run from 0 to {task.num_classes - 1}, got {label}"

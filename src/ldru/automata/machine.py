@@ -67,13 +67,13 @@ class MooreMachine:
         """How many labels there are: one more than the largest."""
         return int(self.output.max()) + 1
 
-    def run(self, tokens: ArrayLike) -> IntArray:
-        """The label of each word: [..., length] -> [...]."""
+    def run(self, tokens: str | ArrayLike) -> IntArray:
+        """The label of a word (text), or of each word of an array: [..., length] -> [...]."""
         return self.output[self.final_states(tokens)]
 
-    def final_states(self, tokens: ArrayLike) -> IntArray:
-        """The state in which each word ends: [..., length] -> [...]."""
-        words = np.asarray(tokens)
+    def final_states(self, tokens: str | ArrayLike) -> IntArray:
+        """The state where a word (text), or each word of an array, ends: [..., length] -> [...]."""
+        words = self.encode(tokens) if isinstance(tokens, str) else np.asarray(tokens)
         self.check_tokens(words)
         states = np.full(words.shape[:-1], self.start, dtype=np.int64)
         for position in range(words.shape[-1]):
@@ -82,6 +82,11 @@ class MooreMachine:
 
     def check_tokens(self, words: NDArray) -> None:
         """Raise unless every token stands for a symbol."""
+        if words.ndim == 0 or (words.size and not np.issubdtype(words.dtype, np.integer)):
+            raise LdruError(
+                f"a machine takes a word as text, or tokens [..., length] as whole numbers, got "
+                f"{words.dtype} {list(words.shape)}; encode turns text into tokens"
+            )
         if words.size and not (words.min() >= 0 and words.max() < self.num_symbols):
             raise LdruError(
                 f"tokens run from 0 to {self.num_symbols - 1} here, "

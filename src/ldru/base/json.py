@@ -54,6 +54,19 @@ def from_json(kind: type[Settings], data: Json) -> Settings:
         raise LdruError(f"{kind.__name__} cannot be read from its JSON: {problem}") from problem
 
 
+def check_kinds(settings: object) -> None:
+    """Raise on a field of a dataclass whose value is not of the field's type."""
+    hints = typing.get_type_hints(type(settings))
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        value = getattr(settings, field.name)
+        try:
+            _value(hints[field.name], list(value) if isinstance(value, tuple) else value)
+        except TypeError as problem:
+            hint = hints[field.name]
+            wanted = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+            raise LdruError(f"{field.name} must be {wanted}, got {value!r}") from problem
+
+
 def _before(field: dataclasses.Field) -> object:
     """The value that settings had before this field was added."""
     return field.metadata.get("before", field.default)

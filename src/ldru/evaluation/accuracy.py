@@ -15,6 +15,7 @@ from ldru.drawing.curves import Curve, curves_figure
 from ldru.evaluation.answers import Score, answers_and_labels
 from ldru.evaluation.lengths import WORDS
 from ldru.evaluation.statistics import wilson_interval
+from ldru.tasks.find import as_task
 from ldru.tasks.task import Part, Task
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _added(first: dict[int, int], second: dict[int, int]) -> dict[int, int]:
 
 def evaluate(
     score: Score,
-    task: Task,
+    task: str | Task,
     parts: Iterable[Part],
     *,
     words: int = WORDS,
@@ -197,6 +198,7 @@ def evaluate(
     if words < 1:
         raise LdruError(f"at least one word per length is needed, got {words}")
     by_part: dict[Part, PartResult] = {}
+    task = as_task(task)
     for part in task.check_parts(parts):
         batches = task.test_words(part, words=words, seed=seed, device=device)
         answers, labels = answers_and_labels(score, batches, precision=precision)

@@ -1,11 +1,13 @@
 """The Log-Depth Recurrent Unit: an encoder, and a classifier of token sequences on top of it."""
 
 import itertools
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, unknown_name
 from ldru.layers.activations import activation_named
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding, look_up
@@ -14,7 +16,7 @@ from ldru.layers.residual_block import ResidualBlock
 from ldru.models import backends
 from ldru.models.backends import check_backend
 from ldru.models.stretches import nodes_above, shared_levels
-from ldru.models.words import check_sizes, check_words
+from ldru.models.words import check_sizes, check_words, is_word
 from ldru.operators import build_operator
 from ldru.tree import (
     Combine,
@@ -27,6 +29,8 @@ from ldru.tree import (
     fill,
     has_values,
 )
+
+Empty = Literal["error", "zero", "learned"]
 
 
 class LDRU(nn.Module):
@@ -41,27 +45,34 @@ class LDRU(nn.Module):
     leaf_block: one more residual block, with its own weights, on the inputs. The paper's parameter
         totals fit a model with such a block, its text describes none.
     backend: a name of `ldru.models.backends.BACKENDS`, or "auto" for the first that can run a call.
+    empty: the code of a row without vectors: "error" (there is none), "zero", or "learned".
 
-    >>> encoder = ldru.LDRU(dim=32)
-    >>> x, lengths = torch.randn(8, 100, 32), torch.randint(1, 101, (8,))
+    >>> encoder = ldru.LDRU(32, empty="zero")
+    >>> x, lengths = torch.randn(8, 100, 32), torch.randint(0, 101, (8,))
     >>> encoder(x, lengths).shape  # row i is the code of its first lengths[i] vectors
     torch.Size([8, 32])
+    >>> mask = torch.arange(100) < lengths[:, None]
+    >>> torch.equal(encoder.eval()(x, attention_mask=mask), encoder(x, lengths.tolist()))
+    True
     """
 
     def __init__(
         self,
-        *,
         dim: int = 64,
+        *,
         operator: str | nn.Module = "mlp",
         dropout: float = 0.1,
         activation: str = "relu",
         leaf_block: bool = False,
         backend: str = "auto",
+        empty: Empty = "error",
     ) -> None:
         super().__init__()
         check_backend(backend)
-        if dim < 1:
-            raise LdruError(f"dim must be at least 1, got {dim}")
+        if not isinstance(dim, int) or dim < 1:
+            raise LdruError(f"dim is a whole number of at least 1, got {dim!r}")
+        if empty not in get_args(Empty):
+            raise unknown_name("code of empty rows", empty, get_args(Empty))
         activation_named(activation)
         self.dim, self.backend = dim, backend
         if isinstance(operator, str):
@@ -70,10 +81,30 @@ class LDRU(nn.Module):
         self.block = ResidualBlock(dim=dim, activation=activation)
         self.dropout = Dropout(rate=dropout)
         self.leaf_block = ResidualBlock(dim=dim, activation=activation) if leaf_block else None
+        self.empty = empty
+        self.empty_code = nn.Parameter(torch.zeros(dim)) if empty == "learned" else None
 
-    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Encode words: [batch, length, dim] -> [batch, dim]."""
-        return backends.reduce(self, self.leaves(x, lengths), lengths)
+    def forward(
+        self,
+        x: Tensor,
+        lengths: Tensor | Sequence[int] | None = None,
+        *,
+        attention_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Encode words: [batch, length, dim] -> [batch, dim].
+
+        lengths: of the words [batch], which are padded on the right; None means no padding.
+        attention_mask: instead of lengths, ones at the vectors of words [batch, length].
+        """
+        lengths = lengths_of(x, lengths, attention_mask)
+        if lengths is None or self.empty == "error":
+            return backends.reduce(self, self.leaves(x, lengths), lengths)
+        is_empty = (lengths == 0)[:, None]
+        # An empty row is computed as a word of one zero, and its code is put in afterwards.
+        x, lengths = x.masked_fill(is_empty[..., None], 0), lengths.clamp(min=1)
+        code = backends.reduce(self, self.leaves(x, lengths), lengths)
+        instead = torch.zeros_like(code) if self.empty_code is None else self.empty_code
+        return torch.where(is_empty, instead, code)
 
     def forward_along(
         self, x: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
@@ -109,6 +140,31 @@ class LDRU(nn.Module):
         """A function that finishes a level: residual block and dropout, one call a level."""
         level_numbers = itertools.count()
         return lambda nodes: self.dropout(self.block(nodes), next(level_numbers))
+
+
+def lengths_of(
+    x: Tensor, lengths: Tensor | Sequence[int] | None, attention_mask: Tensor | None
+) -> Tensor | None:
+    """The lengths of words, from what was given of them; None means no padding."""
+    if attention_mask is None:
+        if lengths is None or isinstance(lengths, Tensor):
+            return lengths
+        return torch.tensor(lengths, device=x.device)
+    if lengths is not None:
+        raise LdruError("give lengths or attention_mask, not both")
+    if attention_mask.shape != x.shape[:2]:
+        raise LdruError(
+            f"attention_mask has one number for each vector, {list(x.shape[:2])}, got "
+            f"{list(attention_mask.shape)}"
+        )
+    is_seen = attention_mask.bool()
+    found = is_seen.sum(dim=1)
+    if has_values(found) and not torch.equal(is_seen, is_word(found, length=x.shape[1])):
+        raise LdruError(
+            "attention_mask must be ones and then zeros: words are padded on the right; move "
+            "padding there"
+        )
+    return found
 
 
 def reduce_with_associativity(

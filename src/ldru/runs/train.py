@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ldru.base.errors import LdruError, unknown_name
 from ldru.base.files import check_writable
-from ldru.base.json import digest
+from ldru.base.json import check_kinds, digest
 from ldru.models.backends import describe_backend
 from ldru.models.spec import ModelSpec
 from ldru.paper.recipe import RecipeName
@@ -97,10 +97,11 @@ def _changed(
     for name in changes:
         if name not in of_model | of_train:
             raise unknown_name("setting", name, sorted(of_model | of_train))
-    return (
-        replace(model, **{name: value for name, value in changes.items() if name in of_model}),
-        replace(train, **{name: value for name, value in changes.items() if name in of_train}),  # type: ignore[arg-type]
-    )
+    spec = replace(model, **{name: value for name, value in changes.items() if name in of_model})
+    chosen = replace(train, **{n: value for n, value in changes.items() if n in of_train})  # type: ignore[arg-type]
+    check_kinds(spec)
+    check_kinds(chosen)
+    return spec, chosen
 
 
 def train_many(

@@ -37,6 +37,8 @@ def task(
     >>> ldru.task(regex="(01)*").answer_all([np.array([0, 1]), np.array([1, 0])])
     [1, 0]
     """
+    if name is not None and not isinstance(name, str):
+        raise LdruError(f"the name of a task is text, got {name!r}; a machine goes as machine=")
     if name and regex is None and machine is None and path is None and alphabet is None:
         return task_from_spec(TaskSpec(name=name))
     given = None if machine is None else as_machine(machine)
@@ -87,4 +89,18 @@ def register_task(task: Task) -> None:
 
 def as_task(given: str | Task) -> Task:
     """A task by name, or as given."""
-    return task(given) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return task(given)
+    if not isinstance(given, Task):
+        raise LdruError(
+            f"a task is a name such as 'parity_check' or what ldru.task makes, got {given!r}"
+        )
+    return given
+
+
+def as_language(given: str | Task) -> regular.RegularTask:
+    """A regular task by name, or as given."""
+    found = as_task(given)
+    if not isinstance(found, regular.RegularTask):
+        raise LdruError(f"{found.name!r} is a data set and no regular language")
+    return found
