@@ -338,7 +338,7 @@ def test_tasks_by_every_way(tmp_path):
         ({"name": "prefix_9999_9"}, "classes"),
         ({"name": "dyck_99999999"}, "up to N = 10000"),
         ({}, "give one of"),
-        ({"name": "parity_check", "regex": "0"}, "give one of"),
+        ({"name": "mine", "regex": "0", "path": "x"}, "give one of"),
         ({"regex": "0", "path": "x"}, "give one of"),
         ({"alphabet": "01", "name": "parity_check"}, "goes with regex"),
         ({"regex": "0&1", "alphabet": "01"}, "nothing to learn"),

@@ -80,17 +80,18 @@ def from_predicate(predicate: Callable[[str], bool], *, alphabet: str, states: i
         raise LdruError(f"an alphabet names each symbol once, got {alphabet!r}")
     if states < 1:
         raise LdruError(f"a machine has at least one state, got {states}")
-    endings = [
-        "".join(word)
-        for length in range(states)
-        for word in itertools.product(alphabet, repeat=length)
-    ]
-    calls = len(endings) * (states * len(alphabet) + 1)
+    num_endings = sum(len(alphabet) ** length for length in range(states))
+    calls = num_endings * (states * len(alphabet) + 1)
     if calls > MAX_CALLS:
         raise LdruError(
             f"{states} states over {len(alphabet)} symbols would ask the function {calls:,} times, "
             f"at most {MAX_CALLS:,} are allowed; lower the bound on states"
         )
+    endings = [
+        "".join(word)
+        for length in range(states)
+        for word in itertools.product(alphabet, repeat=length)
+    ]
     words, number, delta = [""], {_answers(predicate, "", endings): 0}, []
     for word in words:
         row = []

@@ -28,12 +28,16 @@ def heatmaps_figure(found: Heatmaps) -> "Figure":
     smallest = min(share[share > 0].min() for share in shares.values())
     largest = max(share.max() for share in shares.values())
     scale = LogNorm(smallest, largest)
+    # Classes are numbered as in the monoid, of which some may be left out.
+    places = np.unique(np.linspace(0, len(found.classes) - 1, 6).round().astype(int))
     for axes, (name, share) in zip(panels, shares.items(), strict=True):
         image = axes.imshow(
             np.ma.masked_equal(share, 0), cmap="viridis_r", norm=scale, interpolation="nearest"
         )
         axes.set_title(f"lengths {name}: {np.count_nonzero(share)} pairs", fontsize=9)
         axes.set_xlabel("class of the right part", fontsize=8)
+        axes.set_xticks(places, found.classes[places].tolist(), fontsize=7)
+        axes.set_yticks(places, found.classes[places].tolist(), fontsize=7)
     panels[0].set_ylabel("class of the left part", fontsize=8)
     figure.colorbar(image, ax=panels, label="share of the compositions")
     figure.suptitle(
