@@ -20,7 +20,7 @@ MODEL = ldru.load("parity_check")
         (lambda: ldru.train("parity_check", decay="cos"), r"decay must be .*'cosine'.*, got 'cos'"),
         (lambda: ldru.train("parity_check", seeds="3"), "a seed is a whole number, got '3'"),
         (lambda: ldru.task(3), "the name of a task is text, got 3"),
-        (lambda: ldru.LDRU("64"), "dim is a whole number of at least 1, got '64'"),
+        (lambda: ldru.LDRU("64"), "dim must be a whole number of at least 1, got '64'"),
         (lambda: ldru.extract(MODEL, "sst2"), "'sst2' is a data set and no regular language"),
         (lambda: ldru.evaluate(MODEL, "parity", [5]), "did you mean 'parity_check'"),
         (lambda: ldru.Run.open("parity_check").evaluate(50), r"such as \[50\], got 50"),

@@ -239,7 +239,7 @@ def test_exports_to_onnx_at_a_fixed_length():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"dim": 0}, "dim must be at least 1"),
+        ({"dim": 0}, "dim must be a whole number of at least 1"),
         ({"dropout": 1.0}, r"\[0, 1\)"),
         ({"operator": "mpl"}, "unknown operator 'mpl'.*did you mean 'mlp'"),
         ({"activation": "tanh"}, "unknown activation"),

@@ -70,7 +70,7 @@ class LDRU(nn.Module):
         super().__init__()
         check_backend(backend)
         if not isinstance(dim, int) or dim < 1:
-            raise LdruError(f"dim is a whole number of at least 1, got {dim!r}")
+            raise LdruError(f"dim must be a whole number of at least 1, got {dim!r}")
         if empty not in get_args(Empty):
             raise unknown_name("code of empty rows", empty, get_args(Empty))
         activation_named(activation)
