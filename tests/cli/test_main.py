@@ -1,5 +1,6 @@
 """Every command: misuse, failure, version."""
 
+import json
 import os
 import subprocess
 import sys
@@ -83,3 +84,16 @@ def test_a_reader_who_has_seen_enough_is_no_error():
     command = f"{sys.executable} -m ldru --help | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("usage: ldru COMMAND [OPTIONS]\n", "")
+
+
+def test_with_json_errors_are_json_too(capsys):
+    code, out, err = call(capsys, "eval", "nowhere", "--json")
+    assert code == 2
+    assert "there is no run folder 'nowhere'" in json.loads(out)["error"]
+    assert err.startswith("error: there is no run folder")
+
+
+def test_a_wrong_subcommand_is_answered_with_the_nearest(capsys):
+    code, _, err = call(capsys, "reproduce", "plann", "central")
+    assert code == 2
+    assert "unknown command of `ldru reproduce` 'plann' (did you mean 'plan'?)" in err

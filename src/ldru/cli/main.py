@@ -1,6 +1,7 @@
 """Finds the command, runs it, and exits with its code."""
 
 import importlib
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _parse(given)()
         sys.stdout.flush()
     except LdruError as problem:
+        if "--json" in given:  # for programs, which read standard output
+            print(json.dumps({"error": str(problem)}))
         print(f"error: {problem}", file=sys.stderr)
         sys.exit(problem.exit_code)
     except KeyboardInterrupt:

@@ -214,13 +214,17 @@ class UnpackRuns:
 
 
 def command(arguments: list[str]) -> Mapping[str, type]:
-    return {
+    commands = {
         "plan": PlanTables,
         "run": RunTables,
         "render": RenderTables,
         "pack": PackRuns,
         "unpack": UnpackRuns,
     }
+    first = arguments[0] if arguments else "--help"
+    if not first.startswith("-") and first not in commands:
+        raise unknown_name("command of `ldru reproduce`", first, commands)
+    return commands
 
 
 def _list_tables(*, as_json: bool) -> None:
