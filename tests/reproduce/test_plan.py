@@ -1,6 +1,7 @@
 """Plans: what is there, and the fleets that would make the rest."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -26,13 +27,16 @@ def test_a_plan_groups_what_could_train_together(tmp_path):
 
 def test_an_evaluation_on_fewer_words_does_not_fill_a_table(tmp_path):
     table, folder = one_run(), Results(tmp_path)
-    work("local", make_plan([table], folder).jobs)
     (spec,) = table_runs(table)
-    assert folder.recorded_evaluation(spec, table.lengths, words=8) is not None
-    run = ldru.Run.open(folder.runs / spec.name)
-    run.with_evaluation(run.compute_evaluation([5], words=7))
+    work("local", make_plan([replace(table, words=7)], folder).jobs)
+    assert folder.recorded_evaluation(spec, table.lengths, words=7) is not None
     assert folder.recorded_evaluation(spec, table.lengths, words=8) is None
     assert make_plan([table], folder).count(State.NOT_EVALUATED) == 1
+    work("local", make_plan([table], folder).jobs)
+    assert folder.recorded_evaluation(spec, table.lengths, words=8) is not None
+    run = ldru.Run.open(folder.runs / spec.name)
+    fewer = run.compute_evaluation([5], words=7)
+    assert run.with_evaluation(fewer).record.evaluation.by_part[5].words == 8  # nothing is lost
 
 
 def test_estimates_know_data_sets_from_drawn_words(tmp_path):

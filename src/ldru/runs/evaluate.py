@@ -73,8 +73,6 @@ def evaluate_missing(
 ) -> list[Evaluation]:
     """Evaluations of runs, of which only what their records lack is computed.
 
-    words: of each length, at least; a record may have more.
-
     For seed 0 it is kept in the records as it comes, some lengths at a time, so that an end on the
     way costs little.
     """
@@ -105,7 +103,7 @@ def _missing(
         lacks = tuple(
             part
             for part in parts
-            if part not in known or (isinstance(part, int) and known[part].words < words)
+            if part not in known or (isinstance(part, int) and known[part].words != words)
         )
         if lacks:
             missing.setdefault(lacks, []).append(row)

@@ -129,12 +129,15 @@ class Run:
     def with_evaluation(self, evaluation: Evaluation) -> "Run":
         """Add an evaluation to the run's record, on disk too.
 
-        Lengths that were evaluated before stay, unless they are evaluated again.
+        Lengths that were evaluated before stay, unless they are evaluated again on as many words.
         """
         # Another process may have added to it since.
         record = self.record if self.folder is None else RunFolder(self.folder).record()
         if record.evaluation is not None:
-            by_part = {**record.evaluation.by_part, **evaluation.by_part}
+            by_part = dict(record.evaluation.by_part)
+            for part, result in evaluation.by_part.items():
+                if part not in by_part or result.words >= by_part[part].words:
+                    by_part[part] = result
             parts = self.task.in_order(by_part)
             evaluation = Evaluation(by_part={part: by_part[part] for part in parts})
         record = replace(record, evaluation=evaluation)
