@@ -71,7 +71,8 @@ def with_block(readme: str, results: Results) -> str:
     text = as_markdown(RECIPES, cell_results(RECIPES, results))
     budget = TABLES["equal_budget"]
     missing = [name for name in budget.columns if name not in shown(budget, results).columns]
-    holes = f"Baselines that were not run yet: {', '.join(missing)}.\n" if missing else ""
+    page = f"[table of equal budgets](results/tables/{budget.name}.md)"
+    holes = f"Of the {page} these are still to be run: {', '.join(missing)}.\n" if missing else ""
     block = f"{BEGIN}\n{text}\n{holes}{END}"
     return re.sub(f"{BEGIN}.*{END}", lambda _: block, readme, flags=re.DOTALL)
 
