@@ -17,7 +17,7 @@ from ldru.base.safetensors import load_tensors
 from ldru.training.checkpoint import Checkpoint
 from ldru.training.draws.regular import training_lengths
 from ldru.training.fleet import Fleet, Member
-from ldru.training.interruption import Interruption
+from ldru.training.interruption import USUAL, Interruption
 from ldru.training.loop import train_fleet
 from tests.training.test_fleet import member
 
@@ -287,29 +287,33 @@ def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_pa
 
 @pytest.fixture
 def ctrl_c():
-    """Python's own handler, also where the parent process ignores Ctrl-C (`make test &`)."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """The usual handlers, also where the parent process ignores Ctrl-C (`make test &`)."""
+    before = {one: signal.signal(one, usual) for one, usual in USUAL.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for one, handler in before.items():
+        signal.signal(one, handler)
 
 
-@pytest.mark.parametrize("done", [67, 80, 90])
+@pytest.mark.parametrize(
+    ("done", "sent"),
+    [(67, signal.SIGINT), (80, signal.SIGINT), (90, signal.SIGINT), (67, signal.SIGTERM)],
+)
 def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bits(
-    done, tmp_path, monkeypatch, ctrl_c
+    done, sent, tmp_path, monkeypatch, ctrl_c
 ):
-    """Also the step before a validation, and the last."""
+    """Also the step before a validation, and the last; and SIGTERM, as clusters end a job."""
     step = Fleet.step
 
     def interrupted(fleet, *shape):
         if int(fleet.step_number) == done - 1:
-            os.kill(os.getpid(), signal.SIGINT)  # before the step changes anything
+            os.kill(os.getpid(), sent)  # before the step changes anything
         return step(fleet, *shape)
 
     monkeypatch.setattr(Fleet, "step", interrupted)
     arguments = {"model": ldru.LDRUSpec(dim=4), "steps": 90, "settings": SMALL, "out": tmp_path}
     with pytest.raises(KeyboardInterrupt):
         ldru.train("parity_check", **arguments)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert all(signal.getsignal(one) is usual for one, usual in USUAL.items())
     monkeypatch.undo()
     with pytest.raises(ldru.LdruError, match=f"stopped at step {done}; go on with --resume"):
         ldru.train("parity_check", **arguments)
