@@ -108,6 +108,10 @@ class Extraction:
     nodes: NodeAgreement | None
     wrong_by_height: dict[int, float]
 
+    def __repr__(self) -> str:
+        states = "" if self.chosen is None else f", {self.chosen.num_states} states"
+        return f"Extraction({self.summary}{states})"
+
     @property
     def is_correct(self) -> bool:
         """Whether the extracted machine is right on every word of every length.

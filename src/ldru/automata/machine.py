@@ -54,6 +54,12 @@ class MooreMachine:
         object.__setattr__(self, "start", int(start))
         object.__setattr__(self, "_tokens", {symbol: i for i, symbol in enumerate(symbols)})
 
+    def __repr__(self) -> str:
+        symbols = " ".join(self.alphabet)
+        return (
+            f"MooreMachine({self.num_states} states, {self.num_classes} classes, symbols {symbols})"
+        )
+
     @property
     def num_states(self) -> int:
         return len(self.output)

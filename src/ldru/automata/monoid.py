@@ -37,6 +37,9 @@ class Monoid(Tabular):
     representatives: tuple[tuple[int, ...], ...]
     step: IntArray
 
+    def __repr__(self) -> str:
+        return f"Monoid({self.size} classes of {self.machine!r})"
+
     @property
     def size(self) -> int:
         return len(self.elements)

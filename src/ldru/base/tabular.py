@@ -1,11 +1,15 @@
 """Results as rows, and rows as Markdown, LaTeX and CSV."""
 
 import csv
+import html
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from ldru.base.json import Json
+
+SHOWN = 50
+"""Rows that a notebook shows."""
 
 LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 
@@ -49,6 +53,16 @@ class Tabular(ABC):
         writer.writeheader()
         writer.writerows(rows)
         return out.getvalue()
+
+    def _repr_html_(self) -> str:
+        """A table in notebooks, of the first rows alone."""
+        names, cells, _ = self._cells(html.escape)
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells[:SHOWN]
+        )
+        more = f"<p>... and {len(cells) - SHOWN} more</p>" if len(cells) > SHOWN else ""
+        return f"<table><tr>{head}</tr>{body}</table>{more}"
 
     def _cells(
         self, text_of: Callable[[str], str]

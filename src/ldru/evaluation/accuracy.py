@@ -77,6 +77,14 @@ class Evaluation(Tabular):
 
     by_part: dict[Part, PartResult]
 
+    def __repr__(self) -> str:
+        lengths = self.lengths
+        parts = f"{len(self.by_part)} test sets"
+        if lengths:
+            parts = f"{len(lengths)} lengths from {lengths[0]} to {lengths[-1]}"
+        mean = f", mean accuracy {self.mean_accuracy():.2%}" if self.by_part else ""
+        return f"Evaluation({parts}{mean})"
+
     @property
     def lengths(self) -> list[int]:
         """The lengths that were evaluated."""

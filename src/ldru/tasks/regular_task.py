@@ -44,6 +44,9 @@ class RegularTask(Task):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_domain", Domain(self.machine))
 
+    def __repr__(self) -> str:
+        return f"RegularTask({self.name}, {self.machine!r})"
+
     @property
     def vocab_size(self) -> int:  # type: ignore[override]
         return self.machine.num_symbols
