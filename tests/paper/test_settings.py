@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 import ldru
+from ldru.paper.recipe import settings_by
 from ldru.paper.settings import (
     LISTOPS_BY_MODEL,
     default_model,
     default_training,
-    settings_by,
 )
 from ldru.tasks.spec import TaskSpec
 

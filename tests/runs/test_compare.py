@@ -75,6 +75,13 @@ def test_one_seed_or_other_tasks_give_no_test():
     assert (test["seeds"], test["p"]) == (1, None)
 
 
+def test_runs_trained_up_to_other_lengths_share_no_longer_ones():
+    runs = [*trained(), *trained(max_length=6)]
+    found = ldru.compare(runs, [5, 7], words=8)
+    assert list(found.columns) == ["max_length=4", "max_length=6"]
+    assert [row["lengths"] for row in found.rows()][:2] == ["5-7", "all"]
+
+
 def test_what_records_have_is_not_evaluated_again(tmp_path):
     runs = ldru.train("parity_check", model=SMALL, settings=QUICK, seeds=(0, 1), out=tmp_path)
     paths = [run.folder for run in runs.values()]

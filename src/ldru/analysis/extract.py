@@ -69,10 +69,6 @@ def extract(
 
 def network_of(model: nn.Module, task: RegularTask) -> Network:
     """A trained LDRU, cut into its maps."""
-    if not isinstance(task, RegularTask):
-        raise LdruError(
-            f"{task.name!r} is a data set; only of a regular language there is a machine"
-        )
     model = check_ldru(model)
     if (model.vocab_size, model.num_classes) != (task.vocab_size, task.num_classes):
         raise LdruError(

@@ -12,7 +12,7 @@ from tyro.conf import Positional
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
 from ldru.cli.arguments import check_not_drawn, drawn_words, open_run
-from ldru.cli.printing import print_rows
+from ldru.cli.printing import in_percent, print_rows
 from ldru.runs.shipped import find_run
 
 if TYPE_CHECKING:
@@ -115,11 +115,7 @@ class Eval:
         if self.json:
             print(json.dumps({"rows": rows, "tests": tests}))
         else:
-            shown_rows = [
-                {k: f"{v:.2%}" if isinstance(v, float) else v for k, v in row.items()}
-                for row in rows
-            ]
-            print_rows(shown_rows, as_json=False, note="\n".join(_test_notes(tests)))
+            print_rows(in_percent(rows), as_json=False, note="\n".join(_test_notes(tests)))
         if runs[0].task.is_drawn:
             save_figure(found.plot(), plot)
             if not self.json:

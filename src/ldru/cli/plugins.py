@@ -45,5 +45,5 @@ def _import(name: str, wanted_by: str) -> None:
     except ModuleNotFoundError as problem:
         raise LdruError(
             f"{wanted_by}: there is no module {problem.name!r}; give the name of one that Python "
-            "finds, or lies in this folder"
+            "finds, or that lies in this folder"
         ) from problem

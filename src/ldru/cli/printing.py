@@ -48,6 +48,11 @@ def short(rows: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
     return [{k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows]
 
 
+def in_percent(rows: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Rows with their fractions as percentages, for people."""
+    return [{k: f"{v:.2%}" if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+
+
 def _cell(value: object) -> str:
     if value is None:
         return "-"

@@ -7,7 +7,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from ldru.base.errors import LdruError
-from ldru.cli.printing import print_rows
+from ldru.cli.printing import in_percent, print_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +40,7 @@ class Runs:
             return
         if not rows:
             raise LdruError(f"{str(self.folder)!r} holds no finished run of that kind")
-        shown = [
-            {
-                key: f"{value:.2%}" if isinstance(value, float) else value
-                for key, value in row.items()
-            }
-            for row in rows
-        ]
-        print_rows(shown, as_json=False)
+        print_rows(in_percent(rows), as_json=False)
 
 
 def command(arguments: list[str]) -> type[Runs]:

@@ -17,8 +17,8 @@ from ldru.cli.arguments import check_not_drawn, check_task_name, drawn_words
 from ldru.cli.eval import draw, show_evaluation
 from ldru.models.registry import model_name
 from ldru.models.spec import ModelSpec
-from ldru.paper.recipe import RecipeName
-from ldru.paper.settings import completed, default_model, settings_by, study_of, study_training
+from ldru.paper.recipe import RecipeName, settings_by
+from ldru.paper.settings import completed, default_model, study_of, study_training
 from ldru.tasks.spec import TaskSpec
 from ldru.training.execution import CHECKPOINT_SECONDS, Execution
 from ldru.training.spec import TrainSpec

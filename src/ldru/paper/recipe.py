@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ldru.base.errors import unknown_name
+from ldru.base.errors import LdruError, unknown_name
+from ldru.models.registry import model_name, model_spec
 from ldru.models.settings import LDRUSpec
+from ldru.models.spec import ModelSpec
+from ldru.paper.settings import default_model, study_of, study_training
+from ldru.tasks.spec import TaskSpec
 from ldru.training.spec import TrainSpec
 
 RecipeName = Literal["random_trees", "paper"]
@@ -52,3 +56,23 @@ def recipe(name: str) -> Recipe:
     if name not in RECIPES:
         raise unknown_name("recipe", name, get_args(RecipeName))
     return RECIPES[name]
+
+
+def settings_by(
+    name: str | None, task: TaskSpec, model: str | ModelSpec
+) -> tuple[ModelSpec, TrainSpec]:
+    """A model and its training by a recipe; a model that is no name stays as it is given.
+
+    name: None takes ours for an LDRU on a regular language, and the paper's settings otherwise.
+    """
+    chosen = recipe(name or "random_trees")
+    kind = model_name(model_spec(model))
+    is_for_it = kind == "ldru" and study_of(task) == "regular"
+    if not is_for_it and name not in (None, "paper"):
+        raise LdruError(
+            f"the recipe {name} is for an LDRU on a regular language, not for {kind} on "
+            f"{task.name}: leave it out"
+        )
+    if not is_for_it:
+        return default_model(task, model), study_training(task, kind)
+    return chosen.model if isinstance(model, str) else model, chosen.train

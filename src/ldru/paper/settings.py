@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from ldru.automata.named import PAPERS, SIZE
-from ldru.base.errors import LdruError
 from ldru.tasks.registered import is_own_language
 from ldru.tasks.spec import TaskSpec
 from ldru.training.spec import TrainSpec
@@ -225,29 +224,6 @@ def default_training(task: "str | Task", model: "str | ModelSpec") -> TrainSpec:
     from ldru.tasks.find import as_task
 
     return study_training(as_task(task).spec, model_name(model_spec(model)))
-
-
-def settings_by(
-    recipe: str | None, task: TaskSpec, model: "str | ModelSpec"
-) -> "tuple[ModelSpec, TrainSpec]":
-    """A model and its training by a recipe; a model that is no name stays as it is given.
-
-    recipe: None takes ours for an LDRU on a regular language, and the paper's settings otherwise.
-    """
-    from ldru.models.registry import model_name, model_spec
-    from ldru.paper.recipe import recipe as find_recipe
-
-    chosen = find_recipe(recipe or "random_trees")
-    name = model_name(model_spec(model))
-    is_for_it = name == "ldru" and study_of(task) == "regular"
-    if not is_for_it and recipe not in (None, "paper"):
-        raise LdruError(
-            f"the recipe {recipe} is for an LDRU on a regular language, not for {name} on "
-            f"{task.name}: leave it out"
-        )
-    if not is_for_it:
-        return default_model(task, model), study_training(task, name)
-    return chosen.model if isinstance(model, str) else model, chosen.train
 
 
 def completed(task: "Task", model: Model, settings: TrainSpec | None) -> tuple[Model, TrainSpec]:

@@ -65,9 +65,8 @@ class Comparison(Tabular):
         share less than two seeds, or have other tasks.
         """
         first, *others = self.columns
-        ranges = self.ranges()
-        longer = [parts for name, parts in ranges.items() if name.startswith("longer than")]
-        parts = longer[0] if longer else self._parts
+        trained = self.max_length or 0
+        parts = [n for n in self._parts if isinstance(n, int) and n > trained] or self._parts
         rows: list[dict[str, Json]] = []
         for label in others:
             ours, theirs = self.columns[label], self.columns[first]
@@ -101,8 +100,10 @@ class Comparison(Tabular):
         """The lengths or test sets of every row, by its name."""
         if not self._is_by_length:
             return {str(part): [part] for part in self._parts}
-        longest = self.max_length or 0
-        return {n: list(p) for n, p in ranges_of(self._some, max_length=longest).items()}
+        ranges = ranges_of(self._some, max_length=self.max_length or 0)
+        if self.max_length is None:  # trained up to other lengths, so that none is longer for all
+            ranges = {name.replace("longer than 0", "all"): p for name, p in ranges.items()}
+        return {name: list(parts) for name, parts in ranges.items()}
 
     @property
     def _some(self) -> Evaluation:

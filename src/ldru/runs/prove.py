@@ -7,7 +7,7 @@ from ldru.analysis.counterexamples import check_provable, verdict_words, wrong_s
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError
 from ldru.models.spec import ModelSpec
-from ldru.paper.settings import settings_by
+from ldru.paper.recipe import settings_by
 from ldru.runs.run import Run
 from ldru.runs.spec import check_seed
 from ldru.runs.train import run_spec, train_runs

@@ -13,8 +13,8 @@ from ldru.base.files import check_writable
 from ldru.base.json import check_kinds, digest
 from ldru.models.backends import describe_backend
 from ldru.models.spec import ModelSpec
-from ldru.paper.recipe import RecipeName
-from ldru.paper.settings import completed, settings_by
+from ldru.paper.recipe import RecipeName, settings_by
+from ldru.paper.settings import completed
 from ldru.runs.record import make_record
 from ldru.runs.run import Run, trained_model
 from ldru.runs.spec import RunSpec, check_seed
