@@ -10,7 +10,17 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from ldru.kernels import attention, delta_rule, dropout, grc, lstm, norm
+from ldru.kernels import (
+    attention,
+    convolution,
+    delta_rule,
+    dropout,
+    grc,
+    norm,
+    optimizer,
+    recurrence,
+    scan,
+)
 from ldru.kernels.reduction import narrow, operands, trees, wide
 
 HOPPER = GPUTarget("cuda", 90, 32)
@@ -61,10 +71,10 @@ def main():
     for kernel in (attention.attention_kernel, attention.attention_gradient_kernel):
         compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
         print("attention")
-    settings = {"LENGTH": 64, "KEYS": 16, "VALUES": 32, "PRECISION": "tf32"}
-    for kernel in (delta_rule.delta_rule_kernel, delta_rule.delta_rule_gradient_kernel):
-        compiled(kernel, settings, {})
-        print("delta rule")
+    settings = {"CHUNK": 16, "KEYS": 16, "VALUES": 32, "PRECISION": "tf32"}
+    compiled(delta_rule.delta_rule_kernel, {**settings, "KEEPS": True}, {})
+    compiled(delta_rule.delta_rule_gradient_kernel, settings, {})
+    print("delta rule")
     settings = {"DIM": 80, "PAD": 128, "ROWS": 16}
     for kernel in (norm.add_norm_kernel, norm.add_norm_gradient_kernel):
         compiled(kernel, settings, {})
@@ -72,9 +82,23 @@ def main():
     for kernel in (grc.cell_kernel, grc.cell_gradient_kernel):
         compiled(kernel, settings, {})
         print("grc")
-    for kernel in (lstm.gates_kernel, lstm.gates_gradient_kernel):
-        compiled(kernel, {"DIM": 256, "TILE": 256}, {})
-        print("lstm")
+    settings = {"DIM": 48, "WIDTH": 3, "PLACES": 16, "CHANNELS": 64}
+    compiled(convolution.convolution_kernel, settings, {})
+    compiled(convolution.slope_kernel, {**settings, "WEIGHTS": 4}, {})
+    compiled(convolution.input_gradient_kernel, settings, {})
+    print("convolution")
+    for number, kind in enumerate(recurrence.KINDS):
+        for kernel in (recurrence.cell_kernel, recurrence.cell_gradient_kernel):
+            compiled(kernel, {"DIM": 80, "TILE": 128, "KIND": number}, {"tokens_ptr": "*i64"})
+        print("recurrence", kind)
+    for kernel in (scan.scan_kernel, scan.scan_gradient_kernel):
+        compiled(kernel, {"STATES": scan.STATES}, {})
+        print("scan")
+    settings = {"AVERAGES": optimizer.AVERAGES, "TERMS": optimizer.TERMS}
+    tables = dict.fromkeys(("pieces_ptr", "blocks_ptr", "sizes_ptr"), "*i32")
+    compiled(optimizer.mean_kernel, settings, tables)
+    compiled(optimizer.centre_kernel, {**settings, "CHANGES": True}, {**tables, "l2": "fp32"})
+    print("optimiser")
     compile_narrow(dim=16, tile=16, is_silu=True)
 
 

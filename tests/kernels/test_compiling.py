@@ -27,7 +27,7 @@ def compiled(folder, *arguments):
 
 
 def test_the_kernels_compile_for_a_gpu(tmp_path):
-    assert len(compiled(tmp_path)) == 34
+    assert compiled(tmp_path)[-1] == "trees 16"
 
 
 @pytest.mark.slow

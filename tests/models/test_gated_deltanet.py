@@ -5,7 +5,11 @@ import torch
 
 import ldru
 from ldru.models import gated_deltanet
-from ldru.models.gated_deltanet import CausalConvolution, GatedDeltaNetClassifier, delta_rule
+from ldru.models.gated_deltanet import (
+    CausalConvolution,
+    GatedDeltaNetClassifier,
+    chunked_delta_rule,
+)
 from ldru.models.settings import GatedDeltaNetSpec
 from ldru.paper.settings import SIZES
 from tests.models.agreement import assert_agrees, scrambled
@@ -129,7 +133,7 @@ def inputs(length, *, dim=3, values=2):
 def test_chunks_are_the_recurrence(length, chunk, monkeypatch):
     monkeypatch.setattr(gated_deltanet, "CHUNK", chunk)
     query, key, value, beta, log_alpha = inputs(length)
-    got = delta_rule(query, key, value, beta, log_alpha)
+    got = chunked_delta_rule(query, key, value, beta, log_alpha)
     for row in range(2):
         read = recurrence(query[row], key[row], value[row], beta[row], log_alpha[row].exp())
         torch.testing.assert_close(got[row], torch.stack(read), rtol=0, atol=1e-9)
@@ -139,12 +143,12 @@ def test_chunks_are_the_recurrence(length, chunk, monkeypatch):
 def test_gradient_of_the_chunked_rule(chunk, monkeypatch):
     monkeypatch.setattr(gated_deltanet, "CHUNK", chunk)
     arguments = tuple(x.requires_grad_() for x in inputs(7))
-    assert torch.autograd.gradcheck(delta_rule, arguments)
+    assert torch.autograd.gradcheck(chunked_delta_rule, arguments)
 
 
 def test_fast_fading_overflows_nowhere():
     query, key, value, beta, log_alpha = (x.float().requires_grad_() for x in inputs(100))
-    read = delta_rule(query, key, value, beta, 1000 * log_alpha)
+    read = chunked_delta_rule(query, key, value, beta, 1000 * log_alpha)
     gradients = torch.autograd.grad(read.sum(), [query, key, value, beta, log_alpha])
     assert all(torch.isfinite(x).all() for x in (read, *gradients))
 
@@ -158,7 +162,7 @@ def memory_after(key, value, beta, alpha):
     beta = torch.cat([beta, beta.new_zeros(dim)])
     log_alpha = torch.cat([alpha.log(), alpha.new_zeros(dim)])
     query = torch.cat([key.new_zeros(length, dim), torch.eye(dim, dtype=key.dtype)])
-    return delta_rule(query, key, value, beta, log_alpha)[-dim:].T
+    return chunked_delta_rule(query, key, value, beta, log_alpha)[-dim:].T
 
 
 def test_what_a_step_does_to_the_memory():

@@ -1,4 +1,4 @@
-"""A fleet's optimiser step in three kernels: sums, centring and norms, then the update.
+"""A fleet's optimiser step in four kernels: sums, means, centring and norms, then the update.
 
 The plain code it must agree with is `ldru.training.optimizer`. A tensor is seen as averages of
 terms (`Layout.averages`) and cut into pieces of AVERAGES x TERMS, one program each, because a
@@ -15,7 +15,8 @@ from torch import Tensor
 AVERAGES = 128  # of a piece
 TERMS = 32
 BLOCK = 1024  # numbers per program of the update
-FIELDS = tl.constexpr(9)
+FIELDS = tl.constexpr(8)  # of a piece
+BLOCK_FIELDS = tl.constexpr(6)  # of a block of averages
 LOG_BETA_1 = tl.constexpr(math.log(0.9))
 LOG_BETA_2 = tl.constexpr(math.log(0.999))
 
@@ -25,8 +26,8 @@ def _piece(
     gradient_ptr, parameters_ptr, pieces_ptr, sizes_ptr, l2, total, tensors,
     AVERAGES: tl.constexpr, TERMS: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of a piece with L2, where it lies, what of it the member has, and its tensor's
-    averages and terms of this member."""
+    """The gradient of a piece with L2, where it lies, what of it the member has, the numbers of its
+    averages, and its tensor's averages of this member."""
     member = tl.program_id(1).to(tl.int64)
     piece = pieces_ptr + tl.program_id(0) * FIELDS
     begin = tl.load(piece)
@@ -56,39 +57,59 @@ def sum_kernel(
     gradient, _, _, average, own_averages, _ = _piece(
         gradient_ptr, parameters_ptr, pieces_ptr, sizes_ptr, l2, total, tensors, AVERAGES, TERMS
     )
-    place = tl.load(pieces_ptr + tl.program_id(0) * FIELDS + 8)
+    place = tl.load(pieces_ptr + tl.program_id(0) * FIELDS + 7)
     sums = sums_ptr + member * sums_size + place + average
     tl.store(sums, tl.sum(gradient, axis=0), mask=average < own_averages)
 
 
 @triton.jit
+def mean_kernel(
+    sums_ptr, means_ptr, blocks_ptr, sizes_ptr, tensors, sums_size, means_size,
+    AVERAGES: tl.constexpr, TERMS: tl.constexpr,
+):  # fmt: skip
+    """Add up the chunks' sums [M, ...] to means [M, ...], in a fixed order. Grid (blocks, M).
+
+    A block's fields: where its sums begin, how far those of two chunks lie apart, how many chunks
+    there are, the tensor's number, the first average, and where its tensor's means begin.
+    """
+    member = tl.program_id(1).to(tl.int64)
+    block = blocks_ptr + tl.program_id(0) * BLOCK_FIELDS
+    apart = tl.load(block + 1)
+    chunks = tl.load(block + 2)
+    size = sizes_ptr + (member * tensors + tl.load(block + 3)) * 2
+    average = tl.load(block + 4) + tl.arange(0, AVERAGES)
+    own = average < tl.load(size)
+    sums = sums_ptr + member * sums_size + tl.load(block) + average[None, :]
+    total = tl.zeros((TERMS, AVERAGES), dtype=tl.float32)
+    for first in range(0, chunks, TERMS):
+        chunk = first + tl.arange(0, TERMS)[:, None]
+        total += tl.load(sums + chunk * apart, mask=(chunk < chunks) & own[None, :], other=0.0)
+    mean = tl.sum(total, axis=0) / tl.load(size + 1)
+    tl.store(means_ptr + member * means_size + tl.load(block + 5) + average, mean, mask=own)
+
+
+@triton.jit
 def centre_kernel(
-    gradient_ptr, parameters_ptr, sums_ptr, norms_ptr, pieces_ptr, sizes_ptr, l2, total, tensors,
-    sums_size,
-    AVERAGES: tl.constexpr, TERMS: tl.constexpr, CHUNKS: tl.constexpr, CHANGES: tl.constexpr,
+    gradient_ptr, parameters_ptr, means_ptr, norms_ptr, pieces_ptr, sizes_ptr, l2, total, tensors,
+    means_size, AVERAGES: tl.constexpr, TERMS: tl.constexpr, CHANGES: tl.constexpr,
 ):  # fmt: skip
     """Add L2 to the gradient and centre it, in place; sums of squares to norms [M, pieces].
 
     Without CHANGES there is no L2 and nothing is centred: only the sums are wanted.
 
     A piece's fields: where its tensor begins, the tensor's number, the first average, the first
-    term, strides of averages and terms, how many chunks of terms to add up for the mean (0: not
-    centred), how far apart their sums lie, and where its own go. sizes [M, tensors, 2] says how
-    many averages and terms each member has. Grid (pieces, M).
+    term, strides of averages and terms, where its tensor's means begin (-1: not centred), and where
+    its own sums go. sizes [M, tensors, 2] says how many averages and terms each member has. Grid
+    (pieces, M).
     """
     member = tl.program_id(1).to(tl.int64)
-    gradient, place, own, average, own_averages, own_terms = _piece(
+    gradient, place, own, average, own_averages, _ = _piece(
         gradient_ptr, parameters_ptr, pieces_ptr, sizes_ptr, l2, total, tensors, AVERAGES, TERMS
     )
-    piece = pieces_ptr + tl.program_id(0) * FIELDS
-    chunks = tl.load(piece + 6)
-    if chunks > 0:
-        apart = tl.load(piece + 7)
-        first = tl.load(piece + 8) - tl.load(piece + 3) // TERMS * apart
-        chunk = tl.arange(0, CHUNKS)[:, None]
-        there = (chunk < chunks) & (average < own_averages)[None, :]
-        sums = sums_ptr + member * sums_size + first + chunk * apart + average[None, :]
-        mean = tl.sum(tl.load(sums, mask=there, other=0.0), axis=0) / own_terms
+    begin = tl.load(pieces_ptr + tl.program_id(0) * FIELDS + 6)
+    if begin >= 0:
+        means = means_ptr + member * means_size + begin + average
+        mean = tl.load(means, mask=average < own_averages, other=0.0)
         gradient = tl.where(own, gradient - mean[None, :], 0.0)
     if CHANGES:
         tl.store(gradient_ptr + place, gradient, mask=own)
@@ -149,28 +170,34 @@ class CentreTable:
         *,
         device: torch.device,
     ) -> None:
-        rows: list[tuple[int, ...]] = []
-        self.sums_size, self.most_chunks = 0, 1
-        for number, (
-            begin,
-            (averages, average_stride),
-            (terms, term_stride),
-            is_centred,
-        ) in enumerate(tensors):
-            chunks = triton.cdiv(terms, TERMS)
-            rows += [
+        pieces: list[tuple[int, ...]] = []
+        blocks: list[tuple[int, ...]] = []
+        self.sums_size = self.means_size = 0
+        for number, (begin, averages, terms, is_centred) in enumerate(tensors):
+            (count, average_stride), (length, term_stride) = averages, terms
+            chunks, starts = triton.cdiv(length, TERMS), range(0, count, AVERAGES)
+            means = self.means_size if is_centred else -1
+            pieces += [
                 (
-                    begin, number, average, chunk * TERMS, average_stride, term_stride,
-                    chunks * is_centred, averages, self.sums_size + chunk * averages,
+                    begin, number, average, chunk * TERMS, average_stride, term_stride, means,
+                    self.sums_size + chunk * count,
                 )
                 for chunk in range(chunks)
-                for average in range(0, averages, AVERAGES)
+                for average in starts
             ]  # fmt: skip
-            self.sums_size += chunks * averages
-            self.most_chunks = max(self.most_chunks, chunks)
-        self.is_centred = any(tensor[3] for tensor in tensors)
-        self.pieces = torch.tensor(rows, dtype=torch.int32, device=device)
+            if is_centred:
+                sums = (self.sums_size, count, chunks)
+                blocks += [(*sums, number, average, means) for average in starts]
+                self.means_size += count
+            self.sums_size += chunks * count
+        self.pieces = torch.tensor(pieces, dtype=torch.int32, device=device)
+        self.blocks = torch.tensor(blocks, dtype=torch.int32, device=device)
         self.sizes = sizes.to(device=device, dtype=torch.int32).contiguous()
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether any tensor is."""
+        return self.means_size > 0
 
 
 def centre(gradient: Tensor, parameters: Tensor, table: CentreTable, *, l2: float) -> Tensor:
@@ -179,15 +206,19 @@ def centre(gradient: Tensor, parameters: Tensor, table: CentreTable, *, l2: floa
     grid = (len(table.pieces), members)
     norms = gradient.new_empty(members, len(table.pieces))
     sums = gradient.new_empty(members, table.sums_size)
-    shared = (table.pieces, table.sizes, l2, total, table.sizes.shape[1], table.sums_size)
+    means = gradient.new_empty(members, table.means_size)
+    tensors = table.sizes.shape[1]
+    shared = (table.pieces, table.sizes, l2, total, tensors)
+    tile = {"AVERAGES": AVERAGES, "TERMS": TERMS, "num_warps": 8}
     if table.is_centred:
-        sum_kernel[grid](
-            gradient, parameters, sums, *shared, AVERAGES=AVERAGES, TERMS=TERMS, num_warps=8
-        )
+        sum_kernel[grid](gradient, parameters, sums, *shared, table.sums_size, **tile)
+        mean_kernel[(len(table.blocks), members)](
+            sums, means, table.blocks, table.sizes, tensors, table.sums_size, table.means_size,
+            **tile,
+        )  # fmt: skip
     centre_kernel[grid](
-        gradient, parameters, sums, norms, *shared, AVERAGES=AVERAGES, TERMS=TERMS,
-        CHUNKS=triton.next_power_of_2(table.most_chunks), CHANGES=table.is_centred or l2 != 0,
-        num_warps=8,
+        gradient, parameters, means, norms, *shared, table.means_size, **tile,
+        CHANGES=table.is_centred or l2 != 0,
     )  # fmt: skip
     return norms
 

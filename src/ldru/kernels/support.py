@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 _SWITCH = {"layers": True}  # of the process: backward passes run in threads of their own
 
@@ -51,17 +52,19 @@ def without_layer_kernels() -> Iterator[None]:
         _SWITCH["layers"] = True
 
 
-def apply_to_all(function: Any, info: Any, in_dims: tuple, *inputs: Any) -> tuple[Tensor, int]:
+def apply_to_all(function: Any, info: Any, in_dims: tuple, *inputs: Any) -> tuple[Any, int]:
     """The rule of `vmap` for a function of all members: a mapped axis joins the members' axis.
 
-    function: a `torch.autograd.Function` of tensors [members, ...] and of numbers, with one result.
+    function: a `torch.autograd.Function` of tensors [members, ...] and of numbers, with one result
+        or a tuple of them.
     """
     size = info.batch_size
     joined = [
         merged(part, axis, size) if isinstance(part, Tensor) else part
         for part, axis in zip(inputs, in_dims, strict=True)
     ]
-    return function.apply(*joined).unflatten(0, (size, -1)), 0
+    found = tree_map(lambda part: part.unflatten(0, (size, -1)), function.apply(*joined))
+    return found, 0
 
 
 def merged(value: Tensor, axis: int | None, size: int) -> Tensor:

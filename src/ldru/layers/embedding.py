@@ -55,6 +55,11 @@ class OneHotLinear(Embedding):
         assert self.empty is not None
         return self.empty if self.bias is None else self.empty + self.bias
 
+    def table(self) -> Tensor:
+        """Of every symbol, then of the empty input: -> [symbols + 1, dim]."""
+        rows = self.weight if self.bias is None else self.weight + self.bias
+        return torch.cat([rows, self.of_empty()])
+
 
 def look_up(rows: Tensor, tokens: Tensor) -> Tensor:
     """Rows by number: [vocabulary, dim], [...] -> [..., dim]."""

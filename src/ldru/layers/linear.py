@@ -1,10 +1,17 @@
 """Linear layers with the paper's initialisations."""
 
-from torch import nn
+from torch import Tensor, nn
 
 
 class Linear(nn.Linear):
     """Linear layer; truncated normal of deviation 1/sqrt(inputs), zero bias."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., inputs] -> [..., outputs]."""
+        if x.ndim < 3:
+            return super().forward(x)
+        # Of a slice, PyTorch's product in a fleet copies the weights once for every word.
+        return super().forward(x.flatten(0, -2)).unflatten(0, x.shape[:-1])
 
     def reset_parameters(self) -> None:
         std = self.in_features**-0.5

@@ -1,5 +1,7 @@
 """Gated DeltaNet: a matrix memory, corrected by the delta rule and faded by a gate."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -29,11 +31,37 @@ class CausalConvolution(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Mix with the places before: [batch, length, dim] -> [batch, length, dim]."""
+        if can_run(x):
+            return Convolution.apply(x[None], self.weight[None])[0]
         length = x.shape[1]
         padded = functional.pad(x, (0, 0, self.width - 1, 0))
         begins = range(self.width - 1, -1, -1)
         windows = [padded[:, begin : begin + length] for begin in begins]
         return functional.silu(sum(w * x for w, x in zip(self.weight, windows, strict=True)))
+
+
+class Convolution(torch.autograd.Function):
+    """Of each member: x [members, batch, length, dim], weight [members, width, dim]."""
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor) -> Tensor:
+        from ldru.kernels.convolution import convolution
+
+        return convolution(x, weight)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.convolution import convolution_gradient
+
+        return convolution_gradient(*ctx.saved_tensors, gradient)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(Convolution, info, in_dims, *inputs)
 
 
 class DeltaMixer(nn.Module):
@@ -70,16 +98,16 @@ class DeltaMixer(nn.Module):
         query = _normalised(self._heads(self.query_conv(self.query(x))))
         key = _normalised(self._heads(self.key_conv(self.key(x))))
         value = self._heads(self.value_conv(self.value(x)))
-        beta = 2 * self.strength(x).sigmoid().transpose(1, 2)  # [batch, heads, length]
+        beta = 2 * self.strength(x).sigmoid()  # [batch, length, heads]
         rate = functional.softplus(self.fading(x) + self.fading_bias)
-        log_alpha = (-self.fading_rate.exp() * rate).transpose(1, 2)
+        log_alpha = -self.fading_rate.exp() * rate
         read = delta_rule(query * self.head_dim**-0.5, key, value, beta, log_alpha)
         gated = self.norm(read) * functional.silu(self._heads(self.gate(x)))
-        return self.out(gated.transpose(1, 2).flatten(start_dim=2))
+        return self.out(gated.flatten(start_dim=2))
 
     def _heads(self, x: Tensor) -> Tensor:
-        """[batch, length, dim] -> [batch, heads, length, head_dim]."""
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        """[batch, length, dim] -> [batch, length, heads, head_dim]."""
+        return x.unflatten(-1, (self.num_heads, -1))
 
 
 class SwiGLU(nn.Module):
@@ -184,22 +212,29 @@ class GatedDeltaNetClassifier(nn.Module):
 def delta_rule(
     query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_alpha: Tensor
 ) -> Tensor:
-    """Read from a memory at every place, after the place was written into it.
+    """Read from the memories of heads at every place, after the place was written into them.
 
     S_t = alpha_t S_{t-1} (I - beta_t k_t k_t^T) + beta_t v_t k_t^T,  S_0 = 0,  out_t = S_t q_t
 
-    query, key [..., length, dim], value [..., length, values], beta, log_alpha [..., length]
-    -> [..., length, values]. Computed in chunks: everything inside a chunk at once, the memory from
-    chunk to chunk.
+    query, key [batch, length, heads, dim], value [batch, length, heads, values],
+    beta, log_alpha [batch, length, heads] -> [batch, length, heads, values]
+    """
+    if can_fuse(key, value):
+        inputs = (part[None] for part in (query, key, value, beta, log_alpha))
+        return DeltaRule.apply(*inputs, torch.is_grad_enabled())[0][0]
+    by_head = (part.transpose(1, 2) for part in (query, key, value, beta, log_alpha))
+    return chunked_delta_rule(*by_head).transpose(1, 2)
+
+
+def chunked_delta_rule(
+    query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_alpha: Tensor
+) -> Tensor:
+    """`delta_rule` with heads before places: everything inside a chunk at once.
 
     Inside a chunk that starts from S, with c_i the product of the alphas up to i, the memory is
     S_i = c_i S + sum_{j <= i} (c_i / c_j) u_j k_j^T. Its corrections u_i solve a triangular system,
     u_i + beta_i sum_{j < i} (c_i / c_j) (k_i . k_j) u_j = beta_i (v_i - c_i S k_i).
     """
-    if can_fuse(key, value):
-        rows = (x.flatten(0, -3)[None] for x in (query, key, value))
-        numbers = (x.flatten(0, -2)[None] for x in (beta, log_alpha))
-        return DeltaRule.apply(*rows, *numbers).reshape(value.shape)
     length = key.shape[-2]
     query, key, value = (_chunks(x, at=-2) for x in (query, key, value))
     beta, log_alpha = (_chunks(x, at=-1) for x in (beta, log_alpha))
@@ -235,35 +270,41 @@ def delta_rule(
 
 
 def can_fuse(key: Tensor, value: Tensor) -> bool:
-    """Whether our kernels apply the rule: to short words and narrow heads."""
-    is_small = key.shape[-2] <= CHUNK and max(key.shape[-1], value.shape[-1]) <= WIDEST
-    return is_small and can_run(key)
+    """Whether our kernels apply the rule: to narrow heads."""
+    return max(key.shape[-1], value.shape[-1]) <= WIDEST and can_run(key)
 
 
 class DeltaRule(torch.autograd.Function):
-    """`delta_rule` of each member: q, k, v [members, words, length, ...], beta, log_alpha."""
+    """`delta_rule` of each member: all [members, batch, ...].
+
+    keeps: the memories that the backward pass needs. -> what is read, and these memories.
+    """
 
     @staticmethod
-    def forward(*inputs: Tensor) -> Tensor:
+    def forward(*inputs: Any) -> tuple[Tensor, Tensor]:
         from ldru.kernels import delta_rule as kernels
 
-        query, key, value, beta, log_alpha = (part.flatten(0, 1) for part in inputs)
-        return kernels.delta_rule(query, key, value, beta, log_alpha).reshape(inputs[2].shape)
+        *tensors, keeps = inputs
+        found = kernels.delta_rule(*(part.flatten(0, 1) for part in tensors), keeps=keeps)
+        read, memories = (part.unflatten(0, tensors[0].shape[:2]) for part in found)
+        return read, memories
 
     @staticmethod
-    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(*inputs)
+    def setup_context(ctx, inputs: tuple, output: tuple) -> None:  # type: ignore[no-untyped-def]
+        _, memories = output
+        ctx.mark_non_differentiable(memories)
+        ctx.save_for_backward(*inputs[:-1], memories)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:  # type: ignore[no-untyped-def]
+    def backward(ctx, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
         from ldru.kernels.delta_rule import delta_rule_gradient
 
-        inputs = ctx.saved_tensors
-        found = delta_rule_gradient(*(part.flatten(0, 1) for part in (*inputs, gradient)))
-        return tuple(part.reshape(like.shape) for part, like in zip(found, inputs, strict=True))
+        tensors = ctx.saved_tensors
+        found = delta_rule_gradient(*(part.flatten(0, 1) for part in (*tensors, gradient)))
+        return *(part.unflatten(0, gradient.shape[:2]) for part in found), None
 
     @staticmethod
-    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+    def vmap(info, in_dims: tuple, *inputs) -> tuple[tuple[Tensor, ...], int]:  # type: ignore[no-untyped-def]
         return apply_to_all(DeltaRule, info, in_dims, *inputs)
 
 

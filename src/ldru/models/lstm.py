@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
-from ldru.models.words import carry_finished, check_sizes, check_words
+from ldru.layers.recurrence import can_fuse, last_output
+from ldru.models.words import align_right, carry_finished, check_sizes, check_words, with_empty
 
 
 class LSTMClassifier(nn.Module):
@@ -33,51 +33,21 @@ class LSTMClassifier(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
-        inputs = self.inputs(check_words(tokens, lengths))
+        tokens = check_words(tokens, lengths)
+        table = self.inputs.table()
+        if can_fuse(table):
+            tokens = with_empty(align_right(tokens, lengths, before=-1), symbol=self.vocab_size)
+            output = last_output(table, self.recurrent.weight, tokens, kind="gates")
+            return self.head(output.relu())
         # Output and cell side by side, so that finished words are carried by one selection.
-        state = inputs.new_zeros(len(tokens), 2 * self.dim)
-        for place, given in enumerate(inputs.unbind(dim=1)):
+        state = table.new_zeros(len(tokens), 2 * self.dim)
+        for place, given in enumerate(self.inputs(tokens).unbind(dim=1)):
             state = carry_finished(self._step(given, state), state, lengths, place=place)
-        output, _ = self._step(self.inputs.of_empty(), state).chunk(2, dim=-1)
+        output, _ = self._step(table[-1:], state).chunk(2, dim=-1)
         return self.head(output.relu())
 
     def _step(self, given: Tensor, state: Tensor) -> Tensor:
         output, cell = state.chunk(2, dim=-1)
-        recurrent = self.recurrent(output)
-        if not can_run(recurrent):
-            return plain_gates(given, recurrent, cell)
-        given = given.expand_as(recurrent)
-        return Gates.apply(given[None], recurrent[None], cell[None])[0]
-
-
-def plain_gates(given: Tensor, recurrent: Tensor, cell: Tensor) -> Tensor:
-    """Output and cell side by side: [..., 4 dim] twice, [..., dim] -> [..., 2 dim]."""
-    enter, keep, update, show = (given + recurrent).chunk(4, dim=-1)
-    cell = (keep + 1).sigmoid() * cell + enter.sigmoid() * update.tanh()
-    return torch.cat([show.sigmoid() * cell.tanh(), cell], dim=-1)
-
-
-class Gates(torch.autograd.Function):
-    """`plain_gates` of each member: [members, words, channels] all."""
-
-    @staticmethod
-    def forward(given: Tensor, recurrent: Tensor, cell: Tensor) -> Tensor:
-        from ldru.kernels.lstm import gates
-
-        return gates(given, recurrent, cell)
-
-    @staticmethod
-    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # type: ignore[no-untyped-def]
-        from ldru.kernels.lstm import gates_gradient
-
-        given, recurrent, cell = ctx.saved_tensors
-        of_gates, of_cell = gates_gradient(given, recurrent, cell, gradient)
-        return of_gates, of_gates, of_cell
-
-    @staticmethod
-    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
-        return apply_to_all(Gates, info, in_dims, *inputs)
+        enter, keep, update, show = (given + self.recurrent(output)).chunk(4, dim=-1)
+        cell = (keep + 1).sigmoid() * cell + enter.sigmoid() * update.tanh()
+        return torch.cat([show.sigmoid() * cell.tanh(), cell], dim=-1)

@@ -11,7 +11,7 @@ from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.linear import Linear
 from ldru.layers.norm import AddNorm
-from ldru.models.words import check_sizes, check_words
+from ldru.models.words import align_right, check_sizes, check_words
 
 
 class RegularGPTClassifier(nn.Module):
@@ -69,9 +69,7 @@ class RegularGPTClassifier(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
-        tokens = check_words(tokens, lengths)
-        if lengths is not None:
-            tokens = align_right(tokens, lengths)
+        tokens = align_right(check_words(tokens, lengths), lengths)
         x = self.embedding(tokens) * self.dim**0.5
         for level in itertools.count():
             if level and x.shape[1] == 1:
@@ -151,13 +149,3 @@ class WindowAttention(nn.Module):
         weights = scores.softmax(dim=-2)
         mixed = (weights[..., None] * value).sum(dim=-3)
         return self.out(mixed.flatten(start_dim=-2))
-
-
-def align_right(tokens: Tensor, lengths: Tensor) -> Tensor:
-    """Move every word to the right edge: [batch, length], [batch] -> [batch, length].
-
-    What stands left of a word means nothing.
-    """
-    length = tokens.shape[1]
-    source = torch.arange(length, device=tokens.device) - (length - lengths[:, None])
-    return tokens.take_along_dim(source.clamp(min=0), dim=1)

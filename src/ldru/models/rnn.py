@@ -4,7 +4,8 @@ from torch import Tensor, nn
 
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
-from ldru.models.words import carry_finished, check_sizes, check_words
+from ldru.layers.recurrence import can_fuse, last_output
+from ldru.models.words import align_right, carry_finished, check_sizes, check_words, with_empty
 
 
 class RNNClassifier(nn.Module):
@@ -25,11 +26,16 @@ class RNNClassifier(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
-        inputs = self.inputs(check_words(tokens, lengths))
-        state = inputs.new_zeros(len(tokens), self.dim)
-        for place, given in enumerate(inputs.unbind(dim=1)):
+        tokens = check_words(tokens, lengths)
+        table = self.inputs.table()
+        if can_fuse(table):
+            tokens = with_empty(align_right(tokens, lengths, before=-1), symbol=self.vocab_size)
+            table = table + self.recurrent.bias
+            return self.head(last_output(table, self.recurrent.weight, tokens, kind="relu"))
+        state = table.new_zeros(len(tokens), self.dim)
+        for place, given in enumerate(self.inputs(tokens).unbind(dim=1)):
             state = carry_finished(self._step(given, state), state, lengths, place=place)
-        return self.head(self._step(self.inputs.of_empty(), state))
+        return self.head(self._step(table[-1:], state))
 
     def _step(self, given: Tensor, state: Tensor) -> Tensor:
         return (given + self.recurrent(state)).relu()

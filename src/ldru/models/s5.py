@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError
+from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
 from ldru.layers.norm import AddNorm
@@ -124,11 +125,15 @@ class S5Classifier(nn.Module):
 
 
 def linear_scan(decay: Tensor, driven: Tensor) -> Tensor:
-    """All x_t = decay x_{t-1} + driven_t with x_0 = 0: [states], [..., length, states] -> same.
+    """All x_t = decay x_{t-1} + driven_t with x_0 = 0: [states], [batch, length, states] -> same.
 
-    Neighbours are joined to one step of twice the span, the half as long sequence is scanned, and
-    the places between are filled in: depth 2 log2(length), work linear in the length.
+    On a GPU a kernel goes from place to place, all words at once. Elsewhere neighbours are joined
+    to one step of twice the span, the half as long sequence is scanned, and the places between are
+    filled in: depth 2 log2(length), work linear in the length.
     """
+    if can_run(torch.view_as_real(driven)):
+        pairs = torch.view_as_real(decay), torch.view_as_real(driven)
+        return torch.view_as_complex(Scan.apply(*(part[None] for part in pairs))[0])
     length = driven.shape[-2]
     if length == 1:
         return driven
@@ -139,6 +144,31 @@ def linear_scan(decay: Tensor, driven: Tensor) -> Tensor:
     after_first = torch.cat([first[..., :1, :], between], dim=-2)
     woven = torch.stack([after_first[..., :pairs, :], after_pairs], dim=-2).flatten(-3, -2)
     return torch.cat([woven, after_first[..., pairs:, :]], dim=-2) if length % 2 else woven
+
+
+class Scan(torch.autograd.Function):
+    """`linear_scan` of each member: [members, states, 2], [members, words, length, states, 2]."""
+
+    @staticmethod
+    def forward(decay: Tensor, driven: Tensor) -> Tensor:
+        from ldru.kernels.scan import scan
+
+        return scan(decay, driven)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(inputs[0], output)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.scan import scan_gradient
+
+        decay, output = ctx.saved_tensors
+        return scan_gradient(decay, output, gradient)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(Scan, info, in_dims, *inputs)
 
 
 def hippo_eigenvalues(state_dim: int, *, num_blocks: int) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,8 @@ from torch import Tensor, nn
 from ldru.base.errors import LdruError
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
-from ldru.models.words import carry_finished, check_sizes, check_words
+from ldru.layers.recurrence import can_fuse, last_output
+from ldru.models.words import align_right, carry_finished, check_sizes, check_words
 
 
 class SDSSMClassifier(nn.Module):
@@ -50,19 +51,25 @@ class SDSSMClassifier(nn.Module):
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
         tokens = check_words(tokens, lengths)
-        inputs = self.inputs(tokens)
-        symbols = torch.arange(self.vocab_size, device=tokens.device)
-        is_symbol = (tokens[..., None] == symbols).to(inputs.dtype)
         empty, *of_symbols = self.symbol_transitions().unbind()
-        # All symbols in one product, [A_1 A_2 ...] times h at the rows of its symbol and zero at
-        # the others: a matrix for every word and place would be too much to move.
-        stacked = torch.cat([matrix.T for matrix in of_symbols])  # [symbols * dim, dim]
-        state = inputs.new_zeros(len(tokens), self.dim)
-        for place in range(tokens.shape[1]):
-            placed = (is_symbol[:, place, :, None] * state[:, None]).flatten(start_dim=1)
-            new = placed @ stacked + inputs[:, place]
-            state = carry_finished(new, state, lengths, place=place)
+        # All symbols in one product, [A_1; A_2; ...] times h, of which a word takes its symbol's
+        # part: a matrix for every word and place would be too much to move.
+        stacked = torch.cat(of_symbols)  # [symbols * dim, dim]
+        if can_fuse(self.inputs.weight):
+            aligned = align_right(tokens, lengths, before=-1)
+            state = last_output(self.inputs.weight, stacked, aligned, kind="select")
+        else:
+            state = self._last_state(stacked, tokens, lengths)
         return self.head(self.norm(state @ empty.T + self.inputs.of_empty()))
+
+    def _last_state(self, stacked: Tensor, tokens: Tensor, lengths: Tensor | None) -> Tensor:
+        """The state behind every word: [batch, length] -> [batch, dim]."""
+        state = stacked.new_zeros(len(tokens), self.dim)
+        for place, given in enumerate(self.inputs(tokens).unbind(dim=1)):
+            moved = (state @ stacked.T).unflatten(1, (-1, self.dim))
+            new = moved.take_along_dim(tokens[:, place, None, None], dim=1)[:, 0] + given
+            state = carry_finished(new, state, lengths, place=place)
+        return state
 
     def symbol_transitions(self) -> Tensor:
         """The matrix of the empty input, then of every symbol: [1 + symbols, dim, dim]."""

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from ldru.base.errors import LdruError
 from ldru.tree import check_lengths
@@ -35,6 +36,21 @@ def is_word(lengths: Tensor, *, length: int) -> Tensor:
     return torch.arange(length, device=lengths.device) < lengths[:, None]
 
 
+def align_right(tokens: Tensor, lengths: Tensor | None, *, before: int = 0) -> Tensor:
+    """Move every word to the right edge, and set what is left of it: [batch, length] -> same."""
+    if lengths is None:
+        return tokens
+    length = tokens.shape[1]
+    source = torch.arange(length, device=tokens.device) - (length - lengths[:, None])
+    aligned = tokens.take_along_dim(source.clamp(min=0), dim=1)
+    return torch.where(source >= 0, aligned, before)
+
+
 def carry_finished(new: Tensor, old: Tensor, lengths: Tensor | None, *, place: int) -> Tensor:
     """New states for words that have a symbol at that place, old ones for words that ended."""
     return new if lengths is None else torch.where((place < lengths)[:, None], new, old)
+
+
+def with_empty(tokens: Tensor, *, symbol: int) -> Tensor:
+    """The empty input behind every word, by its number: [batch, length] -> [batch, length + 1]."""
+    return functional.pad(tokens, (0, 1), value=symbol)

@@ -1,4 +1,4 @@
-"""The optimiser in two kernels, for fleets on a GPU."""
+"""The optimiser in kernels, for fleets on a GPU."""
 
 import torch
 from torch import Tensor
