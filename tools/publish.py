@@ -8,8 +8,10 @@ import json
 import re
 import shutil
 import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 from ldru.base.files import whole_folder, write_text
 from ldru.base.json import digest, to_json
@@ -19,7 +21,7 @@ from ldru.models.settings import LDRUSpec
 from ldru.paper.settings import study_of
 from ldru.paper.table import Table
 from ldru.paper.tables import TABLES
-from ldru.reproduce.render import as_markdown, cell_results, cell_text, write_table
+from ldru.reproduce.render import CellResult, as_markdown, cell_results, cell_text, write_table
 from ldru.reproduce.table_runs import table_runs
 from ldru.runs.folder import RECORD, SETTINGS, WEIGHTS, RunFiles, RunFolder
 from ldru.runs.packed import write_pack
@@ -67,14 +69,51 @@ def shown(table: Table, results: Results) -> Table:
 
 
 def with_block(readme: str, results: Results) -> str:
-    """The README with its table as the records have it."""
+    """The README with its tables as the records have them."""
     text = as_markdown(RECIPES, cell_results(RECIPES, results))
-    budget = TABLES["equal_budget"]
-    missing = [name for name in budget.columns if name not in shown(budget, results).columns]
-    page = f"[table of equal budgets](results/tables/{budget.name}.md)"
-    holes = f"Of the {page} these are still to be run: {', '.join(missing)}.\n" if missing else ""
-    block = f"{BEGIN}\n{text}\n{holes}{END}"
+    block = f"{BEGIN}\n{text}\n{budgets_markdown(results)}{END}"
     return re.sub(f"{BEGIN}.*{END}", lambda _: block, readme, flags=re.DOTALL)
+
+
+def budgets_markdown(results: Results) -> str:
+    """The table of equal budgets in a few lines, as means over its tasks."""
+    table = TABLES["equal_budget"]
+    longer = cell_results(table, results)
+    trained = cell_results(TABLES["equal_budget_id"], results)
+
+    def line(name: str, number: Callable[[str], str]) -> str:
+        cells = (
+            number(label) if all(longer[task, label].seeds for task in table.tasks) else "-"
+            for label in table.columns
+        )
+        return f"| {name} | " + " | ".join(cells) + " |"
+
+    def mean(cells: Mapping[tuple[str, str], CellResult]) -> Callable[[str], str]:
+        return lambda label: f"{fmean(cells[task, label].mean for task in table.tasks):.1f}"
+
+    def counted(is_counted: Callable[[CellResult], bool]) -> Callable[[str], str]:
+        return lambda label: str(sum(is_counted(longer[task, label]) for task in table.tasks))
+
+    def papers(label: str) -> str:
+        cells = [table.reported.get((task, label)) for task in table.tasks]
+        means = [cell.mean for cell in cells if cell is not None and cell.mean is not None]
+        return f"{fmean(means):.1f}" if len(means) == len(cells) else ""
+
+    lines = [
+        f"| {len(table.tasks)} tasks, 20,000 steps | " + " | ".join(table.columns) + " |",
+        "| --- |" + " ---: |" * len(table.columns),
+        line("lengths 41 to 500", mean(longer)),
+        line("tasks at 100.0", counted(lambda cell: f"{cell.mean:.1f}" == "100.0")),
+        line(f"tasks below {table.reference} ↓", counted(lambda cell: cell.mark == "down")),
+        line("lengths 1 to 40", mean(trained)),
+        "| the paper's, 41 to 500 | " + " | ".join(map(papers, table.columns)) + " |",
+    ]
+    is_whole = "-" not in lines[2].split(" | ")
+    return (
+        f"**Equal budgets.** Every model after the same 20,000 steps (the paper's took 100,000 to "
+        f"1,000,000), three seeds: [all cells](results/tables/{table.name}.md)."
+        f"{'' if is_whole else ' A dash is still to be run.'}\n\n" + "\n".join(lines) + "\n"
+    )
 
 
 def figure_digest(table: Table, results: Results) -> str:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 
+COLORS = (*(f"C{number}" for number in range(10)), "black", "navy", "gold")
+"""Of curves that are compared: as many as there are models."""
+
 
 def save_figure(figure: "Figure", path: Path, *, note: str | None = None) -> None:
     """Write a figure; the file's ending says the format.

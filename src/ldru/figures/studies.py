@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldru.drawing.style import new_figure, save_figure
+from ldru.drawing.style import COLORS, new_figure, save_figure
 from ldru.paper.table import Table
 from ldru.reproduce.render import CellResult, cell_results
 from ldru.reproduce.table_runs import cell_runs, needed_parts
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 Curve = Mapping[int, float]
 
-COLORS = (*(f"C{number}" for number in range(10)), "black")
-"""Of the columns: as many as the central table has."""
-
 DASHED = "Dashed: the paper's."
 
 
@@ -30,6 +27,8 @@ def panels_figure(table: Table, results: Results) -> "Figure":
 
     Odd lengths are dotted, since to some languages they are another task (Dyck has no odd word).
     """
+    from matplotlib.lines import Line2D
+
     columns = min(7, len(table.tasks))
     rows = math.ceil(len(table.tasks) / columns)
     figure = new_figure(width=2.6 * columns + 1, height=2.2 * rows + 0.8)
@@ -45,16 +44,20 @@ def panels_figure(table: Table, results: Results) -> "Figure":
             curves = [{n: 100 * e.by_part[n].accuracy for n in e.lengths} for e in found if e]
             for odd, style in ((0, "-"), (1, ":")):
                 halves = [{n: a for n, a in curve.items() if n % 2 == odd} for curve in curves]
-                name = f"{label}, odd lengths" if odd else label
+                name = None if odd else _name(label, curves, table)
                 # The first column, which is the one compared, lies on top.
-                _draw_mean(axes, halves, label=name, color=color, ls=style, zorder=3 - place / 20)
+                look = {"color": color, "ls": style, "zorder": 3 - place / 20}
+                _draw_mean(axes, halves, label=name, within=(0, 100), **look)
         axes.set_title(task, fontsize=8)
         axes.set_xlabel("length of the words", fontsize=8)
         axes.label_outer()
         axes.set_ylim(-3, 103)
         axes.grid(alpha=0.3)
     figure.supylabel("accuracy, %", fontsize=9)
-    handles = {h.get_label(): h for axes in panels.flat for h in axes.lines}
+    handles = {
+        h.get_label(): h for axes in panels.flat for h in axes.get_legend_handles_labels()[0]
+    }
+    handles["odd lengths"] = Line2D([], [], color="gray", ls=":")
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=8)
     mark = "" if table.share == 1 else f"SCALED to {table.share:g} of the steps. "
     figure.suptitle(f"{mark}Accuracy by the length of the words", fontsize=10)
@@ -130,7 +133,7 @@ def optimizer_figure(table: Table, results: Results) -> "Figure":
     for label in table.columns:
         curves = _curves(table, task, label, results)
         for name, (axes, _) in panels.items():
-            _draw_mean(axes, [curve[name] for curve in curves], label=label)
+            _draw_mean(axes, [curve[name] for curve in curves], label=_name(label, curves, table))
     for name, (axes, x_name) in panels.items():
         axes.set(title=name, xlabel=x_name)
         axes.grid(alpha=0.3)
@@ -173,20 +176,25 @@ def _draw_mean(
     axes: "Axes",
     curves: Sequence[Curve],
     *,
-    label: str,
-    color: str | None = None,
-    ls: str = "-",
-    zorder: float = 2,
+    label: str | None,
+    within: tuple[float, float] = (-math.inf, math.inf),
+    **look: Any,
 ) -> None:
+    """The mean of curves and their deviation as a filled area, which ends where values do."""
     if not curves:
         return
     shared = sorted(set.intersection(*(set(curve) for curve in curves)))
     values = np.array([[curve[x] for x in shared] for curve in curves])
     mean = values.mean(axis=0)
     spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
-    name = f"{label} ({len(curves)} seeds)"
-    (line,) = axes.plot(shared, mean, lw=1.2, ls=ls, color=color, label=name, zorder=zorder)
-    axes.fill_between(shared, mean - spread, mean + spread, color=line.get_color(), alpha=0.2)
+    (line,) = axes.plot(shared, mean, lw=1.2, label=label, **look)
+    band = np.clip([mean - spread, mean + spread], *within)
+    axes.fill_between(shared, *band, color=line.get_color(), alpha=0.2, lw=0)
+
+
+def _name(label: str, curves: Sequence[Curve], table: Table) -> str:
+    """A column with the number of its seeds, where some are still to be run."""
+    return label if len(curves) == len(table.seeds) else f"{label} ({len(curves)} seeds)"
 
 
 def _draw_beside_paper(
