@@ -11,6 +11,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from ldru.kernels import (
+    activations,
     attention,
     convolution,
     delta_rule,
@@ -67,7 +68,8 @@ def main():
     pointers = {"keys_ptr": "*i32", "cut_ptr": "*i32"}
     compiled(dropout.dropout_kernel, {"ELEMENTS": dropout.ELEMENTS}, pointers)
     print("dropout")
-    settings = {"LENGTH": 64, "WIDTH": 16, "HAS_BIAS": True, "HAS_SEEN": True, "PRECISION": "tf32"}
+    settings = {"ASKS": 16, "LENGTH": 64, "WIDTH": 16, "PRECISION": "tf32"}
+    settings |= {"HAS_BIAS": True, "HAS_SEEN": True}
     for kernel in (attention.attention_kernel, attention.attention_gradient_kernel):
         compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
         print("attention")
@@ -76,9 +78,19 @@ def main():
     compiled(delta_rule.delta_rule_gradient_kernel, settings, {})
     print("delta rule")
     settings = {"DIM": 80, "PAD": 128, "ROWS": 16}
-    for kernel in (norm.add_norm_kernel, norm.add_norm_gradient_kernel):
+    for kernel in (
+        norm.add_norm_kernel,
+        norm.add_norm_gradient_kernel,
+        norm.rms_norm_kernel,
+        norm.rms_norm_gradient_kernel,
+        activations.bias_relu_kernel,
+        activations.bias_relu_gradient_kernel,
+    ):
         compiled(kernel, settings, {})
         print("norm")
+    for kernel in (activations.silu_product_kernel, activations.silu_product_gradient_kernel):
+        compiled(kernel, {"ELEMENTS": activations.ELEMENTS}, {})
+        print("activations")
     for kernel in (grc.cell_kernel, grc.cell_gradient_kernel):
         compiled(kernel, settings, {})
         print("grc")

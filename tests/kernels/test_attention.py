@@ -19,33 +19,61 @@ def formula(query, key, value, bias, is_seen):
     return scores.softmax(dim=-1) @ value
 
 
-@pytest.mark.parametrize(("length", "width"), [(1, 8), (7, 8), (16, 16), (41, 8), (33, 20)])
+@pytest.mark.parametrize(
+    ("asks", "length", "width"), [(1, 1, 8), (7, 7, 8), (1, 20, 16), (41, 41, 8), (3, 33, 20)]
+)
 @pytest.mark.parametrize("has_bias", [False, True])
 @pytest.mark.parametrize("seen", ["all", "by member"])
-def test_values_and_gradients(length, width, has_bias, seen):
+def test_values_and_gradients(asks, length, width, has_bias, seen):
     torch.manual_seed(0)
     # As projections lie: heads are slices of channels.
     parts = torch.randn(3, 2, 2, length, 3 * width, device=DEVICE)
-    bias = torch.randn(3, length, length, device=DEVICE) if has_bias else None
-    is_seen = None
-    if seen == "by member":
-        is_seen = torch.rand(2, 2, 1, 1, length, device=DEVICE) < 0.5
-        is_seen[..., 0] = True
-    slopes = torch.randn(2, 2, 3, length, width, device=DEVICE)
+    bias = torch.randn(3, asks, length, device=DEVICE) if has_bias else None
+    slopes = torch.randn(2, 2, 3, asks, width, device=DEVICE)
+    is_seen = seen_by_member(length) if seen == "by member" else None
     results = []
     for attend, dtype in ((DotProductAttention.apply, torch.float32), (formula, torch.float64)):
         own = [part.to(dtype).requires_grad_() for part in parts]
-        heads = [part.unflatten(-1, (3, width)).transpose(2, 3) for part in own]
-        assert can_fuse(heads[0]) == (dtype == torch.float32)
-        axes = (0, 0, 0, None, None if is_seen is None else 0)
-        given = None if bias is None else bias.to(dtype)
-        mixed = vmap(attend, in_dims=axes)(*heads, given, is_seen)
+        query, *others = (part.unflatten(-1, (3, width)).transpose(2, 3) for part in own)
+        assert can_fuse(query) == (dtype == torch.float32)
+        mixed = mixed_by(attend, query[..., -asks:, :], *others, bias, is_seen)
         gradients = torch.autograd.grad((mixed * slopes).sum(), own)
         results.append((mixed, *gradients))
     for got, want in zip(*results, strict=True):
         torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
 
 
-def test_long_words_and_wide_heads_are_left_to_pytorch():
-    assert not can_fuse(torch.zeros(1, 1, 65, 8, device=DEVICE))
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("seen", ["all", "by member"])
+def test_long_words(has_bias, seen):
+    """In blocks, of which some have no token that is seen; the gradient is PyTorch's."""
+    torch.manual_seed(0)
+    length = 150
+    heads = torch.randn(3, 2, 1, 2, length, 8, device=DEVICE)
+    bias = 10 * torch.randn(2, length, length, device=DEVICE) if has_bias else None
+    is_seen = seen_by_member(length, words=1) if seen == "by member" else None
+    if is_seen is not None:
+        is_seen[..., 1:130] = False
+    results = []
+    for attend, dtype in ((DotProductAttention.apply, torch.float32), (formula, torch.float64)):
+        own = heads.to(dtype).requires_grad_()
+        mixed = mixed_by(attend, *own, bias, is_seen)
+        results.append((mixed, *torch.autograd.grad(mixed.square().sum(), own)))
+    for got, want in zip(*results, strict=True):
+        torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
+
+
+def seen_by_member(length, words=2):
+    is_seen = torch.rand(2, words, 1, 1, length, device=DEVICE) < 0.5
+    is_seen[..., 0] = True
+    return is_seen
+
+
+def mixed_by(attend, query, key, value, bias, is_seen):
+    given = None if bias is None else bias.to(query.dtype)
+    axes = (0, 0, 0, None, None if is_seen is None else 0)
+    return vmap(attend, in_dims=axes)(query, key, value, given, is_seen)
+
+
+def test_wide_heads_are_left_to_pytorch():
     assert not can_fuse(torch.zeros(1, 1, 8, 65, device=DEVICE))

@@ -118,9 +118,9 @@ def cell_gradient(
     pad, tile = row_tile(dim)
     gates, left, right, gradient = (part.contiguous() for part in (gates, left, right, gradient))
     of_gates, of_left, of_right = (torch.empty_like(part) for part in (gates, left, right))
-    partial = slots_of_vectors(left, tile)
+    partial = slots_of_vectors(left, tile, vectors=2)
     cell_gradient_kernel[(partial.shape[1], members)](
         gates, left, right, weight.contiguous(), gradient, of_gates, of_left, of_right, partial,
         rows, DIM=dim, PAD=pad, ROWS=tile,
     )  # fmt: skip
-    return of_gates, of_left, of_right, *summed_vectors(partial)
+    return of_gates, of_left, of_right, *summed_vectors(partial, vectors=2)

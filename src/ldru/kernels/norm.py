@@ -1,6 +1,6 @@
-"""The layer norm of a residual sum for a whole fleet, in one launch each way and a sum over slots.
+"""Norms for a whole fleet, in one launch each way and a sum over slots.
 
-The plain code it must agree with is `ldru.layers.norm.AddNorm`.
+The plain code they must agree with is that of `ldru.layers.norm`.
 """
 
 import torch
@@ -68,6 +68,55 @@ def add_norm_gradient_kernel(
     tl.store(place + DIM, of_bias, mask=channel < DIM)
 
 
+@triton.jit
+def inverse_size(x, DIM: tl.constexpr):
+    """1 / sqrt(mean square) of rows that are zero outside the channels: [R, C] -> [R, 1]."""
+    return 1.0 / tl.sqrt(tl.sum(x * x, axis=1)[:, None] / DIM + 1e-6)
+
+
+@triton.jit
+def rms_norm_kernel(
+    x_ptr, weight_ptr, out_ptr, rows, DIM: tl.constexpr, PAD: tl.constexpr, ROWS: tl.constexpr
+):
+    """x [M, rows, DIM], weight [M, DIM] -> [M, rows, DIM]. Grid (row blocks, M)."""
+    member = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    channel = tl.arange(0, PAD)
+    inside = (row < rows)[:, None] & (channel < DIM)[None, :]
+    place = (member * rows + row)[:, None] * DIM + channel[None, :]
+    x = tl.load(x_ptr + place, mask=inside, other=0.0)
+    weight = tl.load(weight_ptr + member * DIM + channel, mask=channel < DIM, other=0.0)
+    tl.store(out_ptr + place, x * inverse_size(x, DIM) * weight[None, :], mask=inside)
+
+
+@triton.jit
+def rms_norm_gradient_kernel(
+    x_ptr, weight_ptr, gradient_ptr, of_x_ptr, partial_ptr, rows,
+    DIM: tl.constexpr, PAD: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The gradient of x, and that of the weight -> partial [M, slots, DIM]. Grid (slots, M)."""
+    slot = tl.program_id(0)
+    slots = tl.num_programs(0)
+    member = tl.program_id(1).to(tl.int64)
+    share = (rows + slots * ROWS - 1) // (slots * ROWS) * ROWS
+    channel = tl.arange(0, PAD)
+    weight = tl.load(weight_ptr + member * DIM + channel, mask=channel < DIM, other=0.0)
+    of_weight = tl.zeros((PAD,), dtype=tl.float32)
+    for start in range(slot * share, tl.minimum((slot + 1) * share, rows), ROWS):
+        row = start + tl.arange(0, ROWS)
+        inside = (row < rows)[:, None] & (channel < DIM)[None, :]
+        place = (member * rows + row)[:, None] * DIM + channel[None, :]
+        x = tl.load(x_ptr + place, mask=inside, other=0.0)
+        gradient = tl.load(gradient_ptr + place, mask=inside, other=0.0)
+        inverse = inverse_size(x, DIM)
+        normed = x * inverse
+        of_weight += tl.sum(gradient * normed, axis=0)
+        of_normed = gradient * weight[None, :]
+        along = tl.sum(of_normed * normed, axis=1)[:, None] / DIM
+        tl.store(of_x_ptr + place, inverse * (of_normed - normed * along), mask=inside)
+    tl.store(partial_ptr + (member * slots + slot) * DIM + channel, of_weight, mask=channel < DIM)
+
+
 def add_norm(x: Tensor, update: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """[M, rows, dim] twice, [M, dim] twice -> [M, rows, dim]."""
     members, rows, dim = x.shape
@@ -88,12 +137,40 @@ def add_norm_gradient(
     pad, tile = row_tile(dim)
     x, update, gradient = x.contiguous(), update.contiguous(), gradient.contiguous()
     of_sum = torch.empty_like(x)
-    partial = slots_of_vectors(x, tile)
+    partial = slots_of_vectors(x, tile, vectors=2)
     add_norm_gradient_kernel[(partial.shape[1], members)](
         x, update, weight.contiguous(), gradient, of_sum, partial, rows,
         DIM=dim, PAD=pad, ROWS=tile,
     )  # fmt: skip
-    return of_sum, *summed_vectors(partial)
+    of_weight, of_bias = summed_vectors(partial, vectors=2)
+    return of_sum, of_weight, of_bias
+
+
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
+    """[M, rows, dim], [M, dim] -> [M, rows, dim]."""
+    members, rows, dim = x.shape
+    pad, tile = row_tile(dim)
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    rms_norm_kernel[(triton.cdiv(rows, tile), members)](
+        x, weight.contiguous(), out, rows, DIM=dim, PAD=pad, ROWS=tile
+    )
+    return out
+
+
+def rms_norm_gradient(x: Tensor, weight: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of x [M, rows, dim] and weight [M, dim]."""
+    members, rows, dim = x.shape
+    pad, tile = row_tile(dim)
+    x = x.contiguous()
+    of_x = torch.empty_like(x)
+    partial = slots_of_vectors(x, tile, vectors=1)
+    rms_norm_gradient_kernel[(partial.shape[1], members)](
+        x, weight.contiguous(), gradient.contiguous(), of_x, partial, rows,
+        DIM=dim, PAD=pad, ROWS=tile,
+    )  # fmt: skip
+    (of_weight,) = summed_vectors(partial, vectors=1)
+    return of_x, of_weight
 
 
 def row_tile(dim: int) -> tuple[int, int]:
@@ -102,20 +179,19 @@ def row_tile(dim: int) -> tuple[int, int]:
     return pad, max(1, TILE // pad)
 
 
-def slots_of_vectors(x: Tensor, tile: int) -> Tensor:
-    """Room for the gradients of a norm's two vectors: [M, rows, dim] -> [M, slots, 2 dim].
+def slots_of_vectors(x: Tensor, tile: int, *, vectors: int) -> Tensor:
+    """Room for the gradients of some vectors: [M, rows, dim] -> [M, slots, vectors dim].
 
     tile: rows of a program at a time.
     """
     members, rows, dim = x.shape
     slots = max(1, min(triton.cdiv(rows, 4 * tile), 2048 // members))
-    return x.new_empty(members, slots, 2 * dim)
+    return x.new_empty(members, slots, vectors * dim)
 
 
-def summed_vectors(partial: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of weight and bias: [M, slots, 2 dim] -> [M, dim], [M, dim]."""
+def summed_vectors(partial: Tensor, *, vectors: int) -> tuple[Tensor, ...]:
+    """The gradients of the vectors: [M, slots, vectors dim] -> [M, dim] each."""
     members, slots, size = partial.shape
     total = torch.empty_like(partial[:, 0])
     sum_slots_kernel[(triton.cdiv(size, 512), members)](partial, total, slots, size, 512)
-    weight, bias = total.chunk(2, dim=1)
-    return weight, bias
+    return total.chunk(vectors, dim=1)

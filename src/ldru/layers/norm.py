@@ -1,4 +1,4 @@
-"""The layer norm of a residual sum."""
+"""Norms with kernels of their own."""
 
 import torch
 from torch import Tensor, nn
@@ -7,6 +7,7 @@ from torch.nn import functional
 from ldru.kernels.support import apply_to_all, can_run
 
 EPSILON = 1e-5  # of the kernels, and of `nn.LayerNorm`
+RMS_EPSILON = 1e-6  # of the kernels
 
 
 class AddNorm(nn.Module):
@@ -49,3 +50,42 @@ class AddedNorm(torch.autograd.Function):
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
         return apply_to_all(AddedNorm, info, in_dims, *inputs)
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean square of x) * weight; on a GPU as one kernel, also for a whole fleet."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., dim] -> [..., dim]."""
+        if not can_run(x):
+            return functional.rms_norm(x, (self.dim,), self.weight, RMS_EPSILON)
+        return RMSNormed.apply(x.flatten(0, -2)[None], self.weight[None]).reshape(x.shape)
+
+
+class RMSNormed(torch.autograd.Function):
+    """Of each member: x [members, rows, dim], weight [members, dim]."""
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor) -> Tensor:
+        from ldru.kernels.norm import rms_norm
+
+        return rms_norm(x, weight)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.norm import rms_norm_gradient
+
+        return rms_norm_gradient(*ctx.saved_tensors, gradient)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(RMSNormed, info, in_dims, *inputs)

@@ -8,7 +8,9 @@ from torch.nn import functional
 
 from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
+from ldru.layers.feed_forward import silu_product
 from ldru.layers.linear import Linear
+from ldru.layers.norm import RMSNorm
 from ldru.models.words import check_sizes, check_words, is_word
 
 CHUNK = 64
@@ -89,12 +91,12 @@ class DeltaMixer(nn.Module):
         self.fading = Linear(dim, num_heads, bias=False)
         self.fading_rate = nn.Parameter((16 * (1 - torch.rand(num_heads))).log())  # never log 0
         self.fading_bias = nn.Parameter(_inverse_softplus(_log_uniform(num_heads, 1e-3, 0.1)))
-        self.norm = nn.RMSNorm(head_dim * value_expansion, eps=SMALL)
+        self.norm = RMSNorm(head_dim * value_expansion)
         self.gate = Linear(dim, value_dim, bias=False)
         self.out = Linear(value_dim, dim, bias=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Mix the places of each word: [batch, length, dim] -> [batch, length, dim]."""
+    def forward(self, x: Tensor, *, asks: int) -> Tensor:
+        """Mix the places of words for the last ones: [batch, length, dim] -> [batch, asks, dim]."""
         query = _normalised(self._heads(self.query_conv(self.query(x))))
         key = _normalised(self._heads(self.key_conv(self.key(x))))
         value = self._heads(self.value_conv(self.value(x)))
@@ -102,7 +104,7 @@ class DeltaMixer(nn.Module):
         rate = functional.softplus(self.fading(x) + self.fading_bias)
         log_alpha = -self.fading_rate.exp() * rate
         read = delta_rule(query * self.head_dim**-0.5, key, value, beta, log_alpha)
-        gated = self.norm(read) * functional.silu(self._heads(self.gate(x)))
+        gated = silu_product(self._heads(self.gate(x[:, -asks:])), self.norm(read[:, -asks:]))
         return self.out(gated.flatten(start_dim=2))
 
     def _heads(self, x: Tensor) -> Tensor:
@@ -121,7 +123,7 @@ class SwiGLU(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Transform each place: [..., dim] -> [..., dim]."""
-        return self.down(functional.silu(self.gate(x)) * self.up(x))
+        return self.down(silu_product(self.gate(x), self.up(x)))
 
 
 class GatedDeltaNetBlock(nn.Module):
@@ -138,7 +140,7 @@ class GatedDeltaNetBlock(nn.Module):
         hidden: int,
     ) -> None:
         super().__init__()
-        self.mixer_norm = nn.RMSNorm(dim, eps=SMALL)
+        self.mixer_norm = RMSNorm(dim)
         self.mixer = DeltaMixer(
             dim=dim,
             num_heads=num_heads,
@@ -146,12 +148,12 @@ class GatedDeltaNetBlock(nn.Module):
             value_expansion=value_expansion,
             conv_width=conv_width,
         )
-        self.mlp_norm = nn.RMSNorm(dim, eps=SMALL)
+        self.mlp_norm = RMSNorm(dim)
         self.mlp = SwiGLU(dim=dim, hidden=hidden)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Refine: [batch, length, dim] -> [batch, length, dim]."""
-        x = x + self.mixer(self.mixer_norm(x))
+    def forward(self, x: Tensor, *, asks: int) -> Tensor:
+        """Refine the last places of words: [batch, length, dim] -> [batch, asks, dim]."""
+        x = x[:, -asks:] + self.mixer(self.mixer_norm(x), asks=asks)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -192,20 +194,25 @@ class GatedDeltaNetClassifier(nn.Module):
         std = (vocab_size + 1) ** -0.5
         for rows in (self.inputs.weight, self.empty):
             nn.init.trunc_normal_(rows, std=std, a=-2 * std, b=2 * std)
-        self.layers = nn.Sequential(*(GatedDeltaNetBlock(**sizes) for _ in range(num_layers)))
-        self.norm = nn.RMSNorm(dim, eps=SMALL)
+        self.layers = nn.ModuleList(GatedDeltaNetBlock(**sizes) for _ in range(num_layers))
+        self.norm = RMSNorm(dim)
         self.head = Linear(dim, num_classes)
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
         x = self.inputs(check_words(tokens, lengths))
         x = torch.cat([x, self.empty.expand(len(tokens), 1, -1)], dim=1)
-        if lengths is None:
-            features = self.layers(x)[:, -1]
-        else:
+        if lengths is not None:
             # Nothing looks ahead, so what lies behind the first empty input does not matter.
             x = torch.where(is_word(lengths, length=x.shape[1])[..., None], x, self.empty)
-            features = self.layers(x).take_along_dim(lengths[:, None, None].long(), dim=1)[:, 0]
+        *others, last = self.layers
+        for layer in others:
+            x = layer(x, asks=x.shape[1])
+        if lengths is None:
+            features = last(x, asks=1)[:, 0]
+        else:
+            x = last(x, asks=x.shape[1])
+            features = x.take_along_dim(lengths[:, None, None].long(), dim=1)[:, 0]
         return self.head(self.norm(features))
 
 

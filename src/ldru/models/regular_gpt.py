@@ -4,11 +4,11 @@ import itertools
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from ldru.base.errors import LdruError
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
+from ldru.layers.feed_forward import feed_forward
 from ldru.layers.linear import Linear
 from ldru.layers.norm import AddNorm
 from ldru.models.words import align_right, check_sizes, check_words
@@ -118,7 +118,7 @@ class Layer(nn.Module):
     def forward(self, windows: Tensor, *, queries: Tensor) -> Tensor:
         """Refine the last tokens of windows: [..., chunk, dim], [..., some, dim] -> the latter."""
         x = self.attention_norm(queries, self.attention(windows, queries))
-        return self.norm(x, self.down(functional.relu(self.up(x))))
+        return self.norm(x, feed_forward(x, self.up, self.down))
 
 
 class WindowAttention(nn.Module):

@@ -11,6 +11,7 @@ from ldru.base.errors import LdruError
 from ldru.kernels.support import can_run
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
+from ldru.layers.feed_forward import feed_forward
 from ldru.layers.linear import Linear
 from ldru.layers.norm import AddNorm
 from ldru.models.positions import (
@@ -24,7 +25,7 @@ SCORES = 2**28
 """How many scores of attention may be held at once where each word has its own bias."""
 
 SHORT, NARROW = 64, 64
-"""The longest words and widest heads whose scores our kernels keep to themselves."""
+"""The longest words whose gradients our kernels compute, and the widest heads they take."""
 
 
 class TransformerClassifier(nn.Module):
@@ -85,7 +86,10 @@ class TransformerClassifier(nn.Module):
         is_seen = None if real is None else is_word(real, length=x.shape[1])[:, None, None]
         for number, block in enumerate(self.blocks):
             view = View(bias, is_seen, self.positions.angles(x, real, block=number))
-            x = block(x, view, self.dropout, call=2 * number)
+            is_last = number == len(self.blocks) - 1
+            # Of the last block one token is read: the last one, unless words are padded.
+            asks = 1 if is_last and lengths is None and not self.dropout.is_on else x.shape[1]
+            x = block(x, view, self.dropout, call=2 * number, asks=asks)
         if lengths is None:
             return self.head(x[:, -1])
         return self.head(x.take_along_dim(lengths[:, None, None].long(), dim=1)[:, 0])
@@ -103,7 +107,7 @@ class TransformerClassifier(nn.Module):
 class View(NamedTuple):
     """How the tokens of a block look at each other.
 
-    bias: added to the scores [heads, length, length]; None adds nothing.
+    bias: added to the scores [heads, length, length], asking tokens first; None adds nothing.
     is_seen: whether a token is no padding [batch, 1, 1, length]; None if there is no padding.
     angles: by which queries and keys turn [batch or 1, length, width / 2]; None turns nothing.
     """
@@ -124,18 +128,20 @@ class Block(nn.Module):
         self.down = Linear(4 * dim, dim)
         self.norm = AddNorm(dim)
 
-    def forward(self, x: Tensor, view: View, dropout: Dropout, *, call: int) -> Tensor:
-        """Refine the tokens of words: [batch, length, dim] -> [batch, length, dim].
+    def forward(self, x: Tensor, view: View, dropout: Dropout, *, call: int, asks: int) -> Tensor:
+        """Refine the last tokens of words: [batch, length, dim] -> [batch, asks, dim].
 
         call: the number of the first of two calls of dropout.
+        asks: how many tokens.
         """
-        x = self.attention_norm(x, dropout(self.attention(x, view), call))
-        update = self.down(functional.relu(self.up(x)))
+        update = dropout(self.attention(x, view, asks=asks), call)
+        x = self.attention_norm(x[:, -asks:], update)
+        update = feed_forward(x, self.up, self.down)
         return self.norm(x, dropout(update, call + 1))
 
 
 class Attention(nn.Module):
-    """Every token looks at every token of its word, in several heads; no biases in the layers."""
+    """Tokens look at every token of their word, in several heads; no biases in the layers."""
 
     def __init__(self, *, dim: int, num_heads: int) -> None:
         super().__init__()
@@ -145,15 +151,15 @@ class Attention(nn.Module):
         self.value = Linear(dim, dim, bias=False)
         self.out = Linear(dim, dim, bias=False)
 
-    def forward(self, x: Tensor, view: View) -> Tensor:
-        """Mix the tokens of words: [batch, length, dim] -> [batch, length, dim]."""
+    def forward(self, x: Tensor, view: View, *, asks: int) -> Tensor:
+        """Mix the tokens of words for the last ones: [batch, length, dim] -> [batch, asks, dim]."""
         query, key, value = (
-            project(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-            for project in (self.query, self.key, self.value)
-        )  # [batch, heads, length, width]
+            project(part).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for project, part in ((self.query, x[:, -asks:]), (self.key, x), (self.value, x))
+        )  # [batch, heads, asks or length, width]
         if view.angles is not None:
-            query, key = rotate(query, view.angles), rotate(key, view.angles)
-        bias = None if view.bias is None else view.bias.to(query.dtype)
+            query, key = rotate(query, view.angles[:, -asks:]), rotate(key, view.angles)
+        bias = None if view.bias is None else view.bias[:, -asks:].to(query.dtype)
         mixed = DotProductAttention.apply(query, key, value, bias, view.is_seen)
         return self.out(mixed.transpose(1, 2).flatten(start_dim=2))
 
@@ -161,17 +167,17 @@ class Attention(nn.Module):
 class DotProductAttention(torch.autograd.Function):
     """softmax(q k^T / sqrt(width) + bias) v over what is seen, in fused kernels.
 
-    They are our own for short words, and PyTorch's for others. Under `vmap` the members are counted
-    into the batch; PyTorch has no rule for that on CPUs. For long words the backward pass is
-    written out, since what PyTorch's kernels keep for theirs is not public; it holds the scores of
-    one block at a time.
+    They are our own for narrow heads on a GPU, and PyTorch's elsewhere. Under `vmap` the members
+    are counted into the batch; PyTorch has no rule for that on CPUs. For long words the backward
+    pass is written out, since what PyTorch's kernels keep for theirs is not public; it holds the
+    scores of one block at a time.
     """
 
     @staticmethod
     def forward(
         query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, is_seen: Tensor | None
     ) -> Tensor:
-        """Mix values: [batch, heads, length, width] each -> [batch, heads, length, width]."""
+        """Mix values: [batch, heads, asks, width], keys and values of all tokens -> query's."""
         if can_fuse(query):
             from ldru.kernels.attention import attention
 
@@ -194,7 +200,7 @@ class DotProductAttention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         query, key, value, bias, is_seen = ctx.saved_tensors
-        if can_fuse(query):
+        if can_fuse(query) and key.shape[-2] <= SHORT:
             from ldru.kernels.attention import attention_gradient
 
             query, key, value, gradient = _by_place(query, key, value, gradient)
@@ -233,9 +239,8 @@ class DotProductAttention(torch.autograd.Function):
 
 
 def can_fuse(query: Tensor) -> bool:
-    """Whether our kernels attend, with [batch, heads, length, width] queries."""
-    is_small = query.shape[-2] <= SHORT and query.shape[-1] <= NARROW
-    return is_small and can_run(query)
+    """Whether our kernels attend, with [batch, heads, asks, width] queries."""
+    return query.shape[-1] <= NARROW and can_run(query)
 
 
 def _by_place(*tensors: Tensor) -> tuple[Tensor, ...]:
