@@ -27,7 +27,8 @@ JUDGED = (TABLES["recipes"].restricted(columns=["random_trees"]), TABLES["leaf_b
 class VerdictRecord:
     """What came out of one run.
 
-    states, tolerance: of the chosen algebra; None when there is no finite one.
+    states, tolerance, splits: of the chosen algebra; None when there is no finite one. Verdicts
+        from before states were told apart anew have no splits.
     is_correct: whether the algebra is right on every word of every length.
     wrong_length: of the algebra's shortest wrong word.
     network_wrong_length: of the shortest word found that the network itself answers wrongly.
@@ -42,6 +43,7 @@ class VerdictRecord:
     is_correct: bool
     states: int | None = None
     tolerance: float | None = None
+    splits: int | None = None
     agreement: float | None = None
     wrong_length: int | None = None
     network_wrong_length: int | None = None
@@ -66,6 +68,7 @@ def judge(run: Run) -> VerdictRecord:
         is_correct=found.is_correct,
         states=None if chosen is None else chosen.num_states,
         tolerance=None if chosen is None else chosen.tolerance,
+        splits=None if chosen is None else chosen.splits,
         agreement=None if chosen is None else found.agreement(chosen),
         wrong_length=None if chosen is None else chosen.verdict.wrong_length,
         network_wrong_length=None if found.wrong is None else len(found.wrong),

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ldru
+from ldru.analysis import extraction
 from ldru.analysis.extraction import extract_algebra
 from ldru.analysis.reach import wrong_by_height
 from ldru.analysis.snapping import Network, SnappedNetwork
@@ -85,8 +86,9 @@ def test_noise_is_merged_away_above_its_size_and_seen_below():
     assert found.nodes.farthest < 0.2
 
 
-def test_states_that_are_merged_wrongly_are_not_taken():
+def test_states_that_are_merged_wrongly_are_not_taken(monkeypatch):
     """At a tolerance above the distance of one-hot vectors all states are one."""
+    monkeypatch.setattr(extraction, "MOST_SPLITS", 0)
     monoid = ldru.monoid(ldru.task("parity_check").machine.minimal())
     network = exact_network(monoid)
     words = sampled(monoid.machine)
@@ -99,6 +101,31 @@ def test_states_that_are_merged_wrongly_are_not_taken():
     assert "no finite algebra stands for the network" in alone.summary
     with pytest.raises(ldru.LdruError, match="no exact machine"):
         alone.predict(["01"])
+
+
+@pytest.mark.parametrize("name", ["parity_check", "cycle_navigation", "dyck_3"])
+def test_states_that_are_merged_wrongly_are_told_apart(name):
+    """All classes are one at this tolerance; wrong words of the tables tell where they differ."""
+    monoid = ldru.monoid(ldru.task(name).machine.minimal())
+    network = exact_network(monoid, noise=0.02)
+    found = extracted(network, monoid, sampled(monoid.machine), tolerances=[1.9])
+    assert found.is_correct
+    assert found.chosen.disagreements == 0
+    assert found.chosen.splits > 0
+
+
+def test_the_culprit_is_the_state_whose_merging_turns_the_answer():
+    """Every state is merged into one of two, and on one word that matters at one place alone."""
+    monoid = ldru.monoid(ldru.task("parity_check").machine.minimal())
+    network = exact_network(monoid)
+    snapped = SnappedNetwork(network, tolerance=1.9, max_states=5)
+    for length in range(1, 20):
+        word = np.zeros(length, dtype=np.int64)
+        word[length // 3] = 1
+        snapped.join(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+        other = int(network.answer(np.zeros((1, length), dtype=np.int64))[0])
+        assert int(network.answer(word[None])[0]) != other
+        torch.testing.assert_close(snapped.culprit(word), network.leaves[1])
 
 
 def rarely_wrong_network(monoid):

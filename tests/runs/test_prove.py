@@ -1,5 +1,6 @@
 """Training that ends with a proof."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 import ldru
 from ldru.analysis.counterexamples import verdict_words
+from ldru.training.hard_words import POOL_SIZE
 
 MODEL = ldru.LDRUSpec(dim=16, leaf_block=True, dropout=0.0)
 SETTINGS = ldru.TrainSpec(
@@ -41,6 +43,10 @@ def test_a_deliberately_wrong_model_becomes_right(tmp_path):
     assert last.summary == "correct at every length"
     assert not any(map(is_wrong, last.run.predict([f"{number:012b}" for number in range(2**12)])))
     assert rounds[1].run.spec.counterexamples == first.wrong
+    known = set()
+    for before, after in itertools.pairwise(rounds):
+        known |= set(before.wrong)
+        assert set(after.run.spec.counterexamples) == known
     assert rounds[1].run.spec.init_from == first.run.spec.digest
     again = ldru.Run.open(rounds[1].run.folder)
     assert again.spec == rounds[1].run.spec  # counterexamples are part of a run's settings
@@ -78,6 +84,8 @@ def test_counterexamples_are_in_the_pool_from_the_start():
     assert pool.tokens[0, 3, :2, :4].tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
     assert pool.labels[0, 3, :2].tolist() == [0, 0]
     assert pool.labels[0, 1, 0] == 1
+    given = (pool.tokens[0, 3, :, :4] == torch.tensor([0, 0, 1, 1])).all(dim=1)
+    assert given.sum() >= POOL_SIZE // 4  # half of the places belong to the two of this length
     with pytest.raises(ldru.LdruError, match="a counterexample has 12 symbols, training goes up"):
         Fleet([_member(replace(spec, counterexamples=("01" * 6,)), run.task, None)])
 

@@ -31,6 +31,9 @@ STATES_PER_CLASS = 3
 FAILURES_IN_A_ROW = 2
 """How often the limit on states is met before still finer tolerances are left out."""
 
+MOST_SPLITS = 100
+"""How many states of a network are told apart anew, at most."""
+
 LEAST_AGREEMENT = 0.99
 """An algebra that agrees less often with the network does not stand for it."""
 
@@ -44,6 +47,7 @@ class Trial:
     """The outcome at one tolerance.
 
     states: the vectors that stand for the states [states, dim].
+    splits: how many of them are told apart although they are nearer than the tolerance.
     algebra: the tables; None when they did not close within the limits.
     is_confirmed: whether the network, too, answers the verdict's wrong word wrongly; None without
         one, or when it is too long to ask.
@@ -54,6 +58,7 @@ class Trial:
 
     tolerance: float
     states: Tensor
+    splits: int
     verdict: Verdict
     algebra: Algebra | None
     is_confirmed: bool | None
@@ -203,6 +208,7 @@ class Extraction:
         return {
             "tolerance": trial.tolerance,
             "states": trial.num_states,
+            "splits": trial.splits,
             "closed": trial.verdict.is_closed,
             "levels": trial.verdict.levels,
             "wrong_length": trial.verdict.wrong_length,
@@ -250,8 +256,12 @@ def extract_algebra(
     check_tolerances(tolerances)
     limit = max_states or max(MIN_STATES, STATES_PER_CLASS * monoid.size)
     trials: list[Trial] = []
+    splits = MOST_SPLITS
     for tolerance in sorted(set(tolerances), reverse=True):
-        trials.append(_try(network, monoid, tolerance=tolerance, limit=limit))
+        trials.append(_try(network, monoid, tolerance=tolerance, limit=limit, splits=splits))
+        # Once right, or wrong as the network is: that is what telling apart is for.
+        is_settled = trials[-1].verdict.is_correct or trials[-1].is_confirmed
+        splits = 0 if is_settled else splits - trials[-1].splits
         if on_trial is not None:
             on_trial(trials[-1])
         last = trials[-FAILURES_IN_A_ROW:]
@@ -284,16 +294,28 @@ def check_tolerances(tolerances: Sequence[float]) -> None:
         )
 
 
-def _try(network: Network, monoid: Monoid, *, tolerance: float, limit: int) -> Trial:
-    snapped = SnappedNetwork(network, tolerance=tolerance, max_states=limit)
-    verdict = decide(snapped, monoid, max_states=limit)
-    is_confirmed = None
-    if verdict.wrong is not None and len(verdict.wrong) <= LONGEST_CHECKED_WORD:
-        word = np.array([verdict.wrong])
-        is_confirmed = bool(network.answer(word) != monoid.machine.run(word))
+def _try(network: Network, monoid: Monoid, *, tolerance: float, limit: int, splits: int) -> Trial:
+    """Merge at a tolerance, and tell states apart where merging alone is what is wrong.
+
+    A wrong word that the network answers rightly shows a state that was merged with one that acts
+    otherwise. It is told apart from then on, and all is merged anew, so many times at most.
+    """
+    known = network.leaves[:0]
+    while True:
+        snapped = SnappedNetwork(network, tolerance=tolerance, max_states=limit, known=known)
+        verdict = decide(snapped, monoid, max_states=limit)
+        is_confirmed = None
+        if verdict.wrong is not None and len(verdict.wrong) <= LONGEST_CHECKED_WORD:
+            word = np.array(verdict.wrong)
+            is_confirmed = bool(network.answer(word[None]) != monoid.machine.run(word))
+        is_over = len(known) == splits or snapped.num_states > limit
+        if is_confirmed is not False or is_over:
+            break
+        known = torch.cat([known, snapped.culprit(word)[None]])
     return Trial(
         tolerance=tolerance,
         states=snapped.states,
+        splits=len(known),
         verdict=verdict,
         algebra=snapped.algebra() if verdict.is_closed else None,
         is_confirmed=is_confirmed,

@@ -1,5 +1,6 @@
 """A tree network as maps between states, and the same with its states merged into finitely many."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from ldru.analysis.algebra import UNMET, Algebra
 from ldru.automata.machine import IntArray
-from ldru.tree import tree_reduce
+from ldru.tree import tree_levels, tree_reduce
 
 CHUNK_STATES = 2**14
 """How many states go through the network at once."""
@@ -38,17 +39,35 @@ class Network:
         roots = [tree_reduce(self.combine, self.leaves[w], finish=self.finish) for w in words]
         return self.score(torch.cat(roots)).argmax(dim=-1).cpu().numpy()
 
+    @torch.no_grad()
+    def label_over(self, nodes: Tensor) -> int:
+        """The label of a word of which a whole level is given: [nodes, dim] -> label."""
+        root = tree_reduce(self.combine, nodes[None], finish=self.finish)
+        return int(self.score(root).argmax())
+
+    @torch.no_grad()
+    def level_over(self, nodes: Tensor) -> Tensor:
+        """The next level: [nodes, dim] -> [nodes / 2, dim], rounded up."""
+        _, above, *_ = itertools.islice(
+            tree_levels(self.combine, nodes[None], finish=self.finish), 2
+        )
+        return above.nodes[0]
+
 
 class SnappedNetwork:
     """A network whose states are numbered as they are met; near ones share a number.
 
     A new state takes the number of the nearest known one within `tolerance`, a distance relative to
     the longer of the two vectors; else it becomes known itself. Maps act on the known states alone.
+
+    known: states that are told apart from the start [some, dim].
     """
 
-    def __init__(self, network: Network, *, tolerance: float, max_states: int) -> None:
+    def __init__(
+        self, network: Network, *, tolerance: float, max_states: int, known: Tensor | None = None
+    ) -> None:
         self.network, self.tolerance, self.max_states = network, tolerance, max_states
-        self.states = network.leaves[:0]
+        self.states = network.leaves[:0] if known is None else known
         self.spread = 0.0
         size = max_states + 1
         self._pair = np.full((size, size), UNMET, dtype=np.int64)
@@ -86,6 +105,28 @@ class SnappedNetwork:
         if not len(states):
             return states
         return self.network.score(self.states[states]).argmax(dim=-1).cpu().numpy()
+
+    def culprit(self, word: IntArray) -> Tensor:
+        """Of a word that merging makes wrong, the state whose merging does, as it was: -> [dim].
+
+        The tables must answer the word, and the network otherwise.
+        """
+        numbers, states = self.leaf[word], self.network.leaves[torch.from_numpy(word)]
+        right = int(self.network.answer(word[None])[0])
+        while self.network.label_over(merged := self.states[numbers]) == right:
+            states = self.network.level_over(merged)
+            pairs = len(numbers) // 2 * 2
+            joined = self.join(numbers[0:pairs:2], numbers[1:pairs:2])
+            numbers = np.concatenate([joined, self.rise(numbers[pairs:])])
+        # With none of these states merged the label is right, with all of them wrong.
+        first, last = 0, len(states)
+        while last - first > 1:
+            middle = (first + last) // 2
+            mixed = torch.cat([merged[:middle], states[middle:]])
+            first, last = (
+                (middle, last) if self.network.label_over(mixed) == right else (first, middle)
+            )
+        return states[first]
 
     def algebra(self) -> Algebra:
         """The tables of all that was met so far."""

@@ -44,7 +44,7 @@ def panels_figure(table: Table, results: Results) -> "Figure":
             curves = [{n: 100 * e.by_part[n].accuracy for n in e.lengths} for e in found if e]
             for odd, style in ((0, "-"), (1, ":")):
                 halves = [{n: a for n, a in curve.items() if n % 2 == odd} for curve in curves]
-                name = None if odd else _name(label, curves, table)
+                name = None if odd else _name(label, len(curves), table)
                 # The first column, which is the one compared, lies on top.
                 look = {"color": color, "ls": style, "zorder": 3 - place / 20}
                 _draw_mean(axes, halves, label=name, within=(0, 100), **look)
@@ -133,7 +133,9 @@ def optimizer_figure(table: Table, results: Results) -> "Figure":
     for label in table.columns:
         curves = _curves(table, task, label, results)
         for name, (axes, _) in panels.items():
-            _draw_mean(axes, [curve[name] for curve in curves], label=_name(label, curves, table))
+            _draw_mean(
+                axes, [curve[name] for curve in curves], label=_name(label, len(curves), table)
+            )
     for name, (axes, x_name) in panels.items():
         axes.set(title=name, xlabel=x_name)
         axes.grid(alpha=0.3)
@@ -192,9 +194,9 @@ def _draw_mean(
     axes.fill_between(shared, *band, color=line.get_color(), alpha=0.2, lw=0)
 
 
-def _name(label: str, curves: Sequence[Curve], table: Table) -> str:
+def _name(label: str, seeds: int, table: Table) -> str:
     """A column with the number of its seeds, where some are still to be run."""
-    return label if len(curves) == len(table.seeds) else f"{label} ({len(curves)} seeds)"
+    return label if seeds == len(table.seeds) else f"{label} ({seeds} seeds)"
 
 
 def _draw_beside_paper(

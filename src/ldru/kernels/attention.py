@@ -139,7 +139,7 @@ def attention_gradient(
     bias: Tensor | None,
     is_seen: Tensor | None,
     gradient: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """The gradients of query, key and value, from that of the mixed values; of short words."""
     query, key, value, gradient = (part.contiguous() for part in (query, key, value, gradient))
     assert key.shape[1] <= BLOCK

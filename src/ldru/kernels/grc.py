@@ -123,4 +123,5 @@ def cell_gradient(
         gates, left, right, weight.contiguous(), gradient, of_gates, of_left, of_right, partial,
         rows, DIM=dim, PAD=pad, ROWS=tile,
     )  # fmt: skip
-    return of_gates, of_left, of_right, *summed_vectors(partial, vectors=2)
+    of_weight, of_bias = summed_vectors(partial, vectors=2)
+    return of_gates, of_left, of_right, of_weight, of_bias

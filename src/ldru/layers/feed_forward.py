@@ -41,7 +41,8 @@ class BiasReLU(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]
         from ldru.kernels.activations import bias_relu_gradient
 
-        return bias_relu_gradient(*ctx.saved_tensors, gradient)
+        (output,) = ctx.saved_tensors
+        return bias_relu_gradient(output, gradient)
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
@@ -65,7 +66,8 @@ class SiLUProduct(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]
         from ldru.kernels.activations import silu_product_gradient
 
-        return silu_product_gradient(*ctx.saved_tensors, gradient)
+        gate, value = ctx.saved_tensors
+        return silu_product_gradient(gate, value, gradient)
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]

@@ -84,7 +84,8 @@ class RMSNormed(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]
         from ldru.kernels.norm import rms_norm_gradient
 
-        return rms_norm_gradient(*ctx.saved_tensors, gradient)
+        x, weight = ctx.saved_tensors
+        return rms_norm_gradient(x, weight, gradient)
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]

@@ -52,9 +52,9 @@ class Recurrence(torch.autograd.Function):
     def backward(ctx, gradient: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[no-untyped-def]
         from ldru.kernels.recurrence import States, recurrence_gradient
 
-        *inputs, output, cell = ctx.saved_tensors
+        table, weight, tokens, output, cell = ctx.saved_tensors
         states = States(output, cell if cell.numel() else None)
-        found = recurrence_gradient(*inputs, states, gradient, kind=ctx.kind)
+        found = recurrence_gradient(table, weight, tokens, states, gradient, kind=ctx.kind)
         return *found, None, None, None
 
     @staticmethod

@@ -59,7 +59,8 @@ class Convolution(torch.autograd.Function):
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[no-untyped-def]
         from ldru.kernels.convolution import convolution_gradient
 
-        return convolution_gradient(*ctx.saved_tensors, gradient)
+        x, weight = ctx.saved_tensors
+        return convolution_gradient(x, weight, gradient)
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]

@@ -132,8 +132,8 @@ def linear_scan(decay: Tensor, driven: Tensor) -> Tensor:
     filled in: depth 2 log2(length), work linear in the length.
     """
     if can_run(torch.view_as_real(driven)):
-        pairs = torch.view_as_real(decay), torch.view_as_real(driven)
-        return torch.view_as_complex(Scan.apply(*(part[None] for part in pairs))[0])
+        parts = (torch.view_as_real(part)[None] for part in (decay, driven))
+        return torch.view_as_complex(Scan.apply(*parts)[0])
     length = driven.shape[-2]
     if length == 1:
         return driven

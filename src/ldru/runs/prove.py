@@ -3,7 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ldru.analysis.counterexamples import check_provable, verdict_words, wrong_short_words
+from ldru.analysis.counterexamples import (
+    MOST_WORDS,
+    check_provable,
+    verdict_words,
+    wrong_short_words,
+)
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError
 from ldru.models.spec import ModelSpec
@@ -72,8 +77,8 @@ def train_until_proved(
 
     After each training all short words are answered; if these are right, the exact machine is
     extracted and judged. Where something is wrong, training goes on from there for a fifth of the
-    steps, with the wrong words among its hard ones, in at most `rounds` rounds. The last round says
-    what was reached.
+    steps, with all wrong words so far among its hard ones, in at most `rounds` rounds. The last
+    round says what was reached.
 
     model, settings: see `train`.
 
@@ -103,8 +108,10 @@ def train_until_proved(
             break
         if number == 0:
             spec = replace(spec, train=_going_on(spec.train))
-        wrong = done[-1].wrong
-        spec = replace(spec, init_from=source.spec.digest, counterexamples=wrong)
+        # All that were found so far: what one round mends, the next may forget.
+        words = dict.fromkeys(word for found_by in reversed(done) for word in found_by.wrong)
+        known = tuple(words)[:MOST_WORDS]
+        spec = replace(spec, init_from=source.spec.digest, counterexamples=known)
     return done
 
 

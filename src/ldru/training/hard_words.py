@@ -86,7 +86,10 @@ class HardWords:
         )
 
     def plant(self, index: int, words: Sequence[Tokens]) -> None:
-        """Put words of a member's task in the place of others."""
+        """Put words of a member's task in the place of others: in half of the places of a length.
+
+        A few words are repeated, since a batch takes a few of a pool.
+        """
         by_length: dict[int, list[Tokens]] = {}
         for word in words:
             by_length.setdefault(len(word), []).append(word)
@@ -96,7 +99,9 @@ class HardWords:
                     f"a counterexample has {length} symbols, training goes up to "
                     f"{self._lengths.shape[1]}"
                 )
-            tokens = torch.from_numpy(np.stack(some[:POOL_SIZE])).to(self.tokens.device)
+            copies = max(1, POOL_SIZE // (2 * len(some)))
+            some = (some * copies)[:POOL_SIZE]
+            tokens = torch.from_numpy(np.stack(some)).to(self.tokens.device)
             self.tokens[index, length - 1, : len(tokens), :length] = tokens.to(self.tokens.dtype)
             labels = self.draws.tasks[index].label(tokens.long())
             self.labels[index, length - 1, : len(tokens)] = labels.to(self.labels.dtype)
