@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.analysis.extract import extract as extract
     from ldru.analysis.extraction import Extraction as Extraction
     from ldru.analysis.heatmaps import heatmaps as heatmaps
+    from ldru.analysis.learning import machine_of as machine_of
     from ldru.automata.convert import as_machine as as_machine
     from ldru.automata.convert import from_predicate as from_predicate
     from ldru.automata.machine import MooreMachine as MooreMachine
@@ -129,6 +130,7 @@ _HOMES = {
     "list_runs": "ldru.runs.listing",
     "listops": "ldru.tasks.listops",
     "load": "ldru.runs.run",
+    "machine_of": "ldru.analysis.learning",
     "make_plan": "ldru.reproduce.plan",
     "markdown_table": "ldru.reproduce.render",
     "monoid": "ldru.automata.monoid",

@@ -19,8 +19,8 @@ UNMET = -1
 class Tables(Protocol):
     """Tables of a reduction by number of state; they may be worked out when asked for."""
 
-    leaf: IntArray
-
+    @property
+    def leaf(self) -> IntArray: ...
     @property
     def num_states(self) -> int: ...
     def join(self, left: IntArray, right: IntArray) -> IntArray: ...
@@ -46,6 +46,23 @@ class Algebra:
     pair: IntArray
     carry: IntArray
     answer: IntArray
+
+    def __post_init__(self) -> None:
+        size = len(self.answer)
+        shapes = {"leaf": (len(self.leaf),), "pair": (size, size), "carry": (size,)}
+        for name, shape in {**shapes, "answer": (size,)}.items():
+            table = np.asarray(getattr(self, name))
+            if table.shape != shape or not np.issubdtype(table.dtype, np.integer):
+                raise LdruError(
+                    f"the tables of {size} states are whole numbers, {name} {list(shape)}; got "
+                    f"{table.dtype} {list(table.shape)}"
+                )
+            if name in shapes and not ((table >= UNMET) & (table < size)).all():
+                raise LdruError(
+                    f"states are numbered from 0 to {size - 1}, {UNMET} stands for none; {name} "
+                    f"has {int(table.min())} to {int(table.max())}"
+                )
+            object.__setattr__(self, name, table)
 
     @property
     def num_states(self) -> int:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ldru.analysis.algebra import Algebra
+from ldru.analysis.learning import machine_of
 from ldru.analysis.reach import wrong_by_height
 from ldru.analysis.snapping import Network, SnappedNetwork, relative_distance
 from ldru.analysis.verdict import Verdict, decide
-from ldru.automata.machine import IntArray
+from ldru.automata.machine import IntArray, MooreMachine
 from ldru.automata.monoid import Monoid
 from ldru.base.errors import LdruError, RunError
 from ldru.base.json import Json
@@ -137,6 +138,14 @@ class Extraction:
         if self.chosen is None or self.chosen.algebra is None:
             raise RunError(f"there is no exact machine: {self.summary}")
         return self.chosen.algebra
+
+    @cached_property
+    def machine(self) -> MooreMachine:
+        """The extracted machine as one that reads from left to right, minimal.
+
+        So it goes wherever machines do: `ldru.as_machine`, `ldru.task`, `ldru.monoid`.
+        """
+        return machine_of(self.algebra, alphabet=self.monoid.machine.alphabet)
 
     @cached_property
     def classes(self) -> dict[int, tuple[int, ...]]:

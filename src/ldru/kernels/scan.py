@@ -49,7 +49,7 @@ def scan_gradient_kernel(
     decay_ptr, out_ptr, gradient_ptr, of_driven_ptr, of_decay_ptr, words, length, states,
     STATES: tl.constexpr,
 ):  # fmt: skip
-    """What driven gets, as driven, and what decay gets of each word [M, words, states, 2].
+    """The gradients of driven, as driven, and of decay by each word [M, words, states, 2].
 
     Backwards s_t = gradient_t + conj(decay) s_{t+1}; driven gets s, decay the sum of
     s_t conj(out_{t-1}). Grid (M words, state blocks).
