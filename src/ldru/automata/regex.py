@@ -1,92 +1,260 @@
-"""From a regular expression to its minimal machine; automata-lib parses the expression."""
+"""From a regular expression to its minimal machine."""
 
-import re
-from collections.abc import Sequence
-from typing import Any
+import string
 
+from ldru.automata.expressions import Expressions
 from ldru.automata.machine import MooreMachine
-from ldru.base.errors import LdruError, MissingExtraError
+from ldru.base.errors import LdruError
 
 MAX_STATES = 20_000
+DEEPEST = 100
+"""How many brackets may stand in one another."""
+
+CLASSES = {"d": string.digits, "w": string.ascii_letters + string.digits + "_"}
+SIGNS = {
+    "\N{UNION}": "write | for a union",
+    "\N{INTERSECTION}": "write & for an intersection",
+    "¬": "write ~ for a complement",
+    "·": "write parts of a word side by side",
+    "∅": "no expression has no word; ~(.*) comes near",
+    "ε": "write () for the empty word",
+    "^": "the whole word must match anyway: leave the anchor out",
+    "$": "the whole word must match anyway: leave the anchor out",
+}
+"""What others write, and how it is written here; a backslash makes each a symbol."""
 
 
 def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
-    """The minimal machine that answers 1 for the words of a regular expression, else 0.
+    r"""The minimal machine that answers 1 for the words of a regular expression, else 0.
 
-    The whole word must match. Syntax: literals, `|`, `*`, `+`, `?`, `{n,m}`, `.`, `[a-c]`, `()`,
-    and `&` for the intersection; a backslash makes a mark a literal, `\\d` and `\\w` stand for the
-    digits and the letters, digits and underscore. There are no anchors.
+    The whole word must match. From loose to tight: `|` union, `&` intersection, parts side by side,
+    `~` complement of the part that follows, `*`, `+`, `?`, `{n}`, `{n,}`, `{,m}`, `{n,m}` for
+    repetitions, `( )`, `()` for the empty word, `.`, `[a-c]`, `[^a-c]`. A backslash makes a mark a
+    symbol; `\d` and `\w` stand for digits, and for letters, digits and underscore. There are no
+    anchors and no blanks.
 
-    alphabet: its symbols in order of their tokens; by default those of the expression, sorted.
+    alphabet: its symbols in order of their tokens; by default all that the expression names,
+        sorted.
 
     >>> machine = ldru.from_regex("(01)*")
-    >>> machine.num_states, [int(machine.run(machine.encode(word))) for word in ("0101", "010")]
+    >>> machine.num_states, [int(machine.run(word)) for word in ("0101", "010")]
     (3, [1, 0])
+    >>> ldru.from_regex("~(.*11.*)&.*0", alphabet="01").num_states
+    4
     """
-    try:
-        from automata.base.exceptions import AutomatonException, RegexException
-        from automata.fa.nfa import NFA
-    except ImportError as problem:
-        raise MissingExtraError(package="automata-lib", extra="") from problem
+    if not isinstance(regex, str):
+        raise LdruError(f"a regular expression is text, got {type(regex).__name__}")
     if not regex or alphabet == "":
         what = "regular expression" if not regex else "alphabet"
         raise LdruError(f"the {what} is empty; give one such as {'(01)*' if not regex else '01'}")
-    _check_syntax(regex)
-    if alphabet is None and re.search(r"(?<!\\)(\.|\[\^)", regex):
-        raise LdruError(f"'.' and '[^' in {regex!r} need the alphabet; give it, for example '01'")
     if alphabet is not None and len(set(alphabet)) != len(alphabet):
         raise LdruError(f"the alphabet names a symbol twice: {alphabet!r}")
-    try:
-        parsed = NFA.from_regex(regex, input_symbols=set(alphabet) if alphabet else None)
-        nfa = parsed.eliminate_lambda()
-    except (AutomatonException, RegexException, ValueError) as problem:
-        raise LdruError(f"cannot read the regular expression {regex!r}: {problem}") from problem
-    # automata-lib counts the marks of {2,3} and [0-2] among the symbols; the moves do not.
-    used = {symbol for moves in nfa.transitions.values() for symbol in moves}
-    symbols = alphabet or "".join(sorted(used))
-    if not symbols:
-        raise LdruError(f"{regex!r} names no symbol; give the alphabet, for example '01'")
-
-    return determinised(nfa, symbols, name=repr(regex))
-
-
-def determinised(nfa: Any, symbols: Sequence[str], *, name: str) -> MooreMachine:
-    """The minimal machine of an NFA of automata-lib without empty moves; name: for errors.
-
-    The subset construction is ours because it must stop: k moves can need 2**k states.
-    """
-    start = frozenset([nfa.initial_state])
-    subsets, number, delta = [start], {start: 0}, []
-    for subset in subsets:
-        row = []
-        for symbol in symbols:
-            follower = frozenset(
-                state for q in subset for state in nfa.transitions.get(q, {}).get(symbol, ())
+    named = alphabet
+    if named is None:
+        reader = _Reader(regex, alphabet="")
+        reader.read()
+        if reader.needs_alphabet:
+            raise LdruError(
+                f"'.' and '[^' in {regex!r} need the alphabet; give it, for example '01'"
             )
-            if follower not in number:
-                if len(subsets) >= MAX_STATES:
+        named = "".join(sorted(reader.named))
+        if not named:
+            raise LdruError(f"{regex!r} names no symbol; give the alphabet, for example '01'")
+    reader = _Reader(regex, alphabet=named)
+    return _machine(reader.terms, reader.read(), named, name=repr(regex))
+
+
+def _machine(terms: Expressions, start: int, alphabet: str, *, name: str) -> MooreMachine:
+    """The states are derivatives; they stop at a bound, because k symbols can need 2**k."""
+    states, number, delta = [start], {start: 0}, []
+    for state in states:
+        row = []
+        for symbol in alphabet:
+            after = terms.derivative(state, symbol)
+            if after not in number:
+                if len(states) >= MAX_STATES:
                     raise LdruError(
                         f"{name} needs more than {MAX_STATES} states, the most that are built"
                     )
-                number[follower] = len(subsets)
-                subsets.append(follower)
-            row.append(number[follower])
+                number[after] = len(states)
+                states.append(after)
+            row.append(number[after])
         delta.append(row)
-    output = [int(not subset.isdisjoint(nfa.final_states)) for subset in subsets]
-    return MooreMachine(alphabet=symbols, delta=delta, output=output).minimal()
+    output = [int(terms.has_empty(state)) for state in states]
+    return MooreMachine(alphabet=alphabet, delta=delta, output=output).minimal()
 
 
-def _check_syntax(regex: str) -> None:
-    """Raise on what automata-lib reads otherwise than a user means, or would never finish."""
-    plain = re.sub(r"\\.|\[[^\]]*\]", "x", regex)
-    for anchor in "^$":
-        if anchor in plain:
-            raise LdruError(
-                f"{regex!r} has the anchor {anchor!r}, but the whole word must match anyway: leave "
-                "it out, or write a backslash before a literal one"
+class _Reader:
+    """Reads an expression from left to right, by the grammar of `from_regex`.
+
+    alphabet: what `.` stands for; without one, symbols are only collected.
+    """
+
+    def __init__(self, regex: str, *, alphabet: str) -> None:
+        self.regex, self.alphabet, self.place = regex, alphabet, 0
+        self.terms = Expressions()
+        self.named: set[str] = set()
+        self.needs_alphabet = False
+        self._depth = 0
+
+    def read(self) -> int:
+        """The term of the whole expression."""
+        term = self._union()
+        if self.place < len(self.regex):
+            raise self._problem(f"{self._here!r} closes nothing", at=self.place)
+        return term
+
+    @property
+    def _here(self) -> str:
+        """The next character; nothing at the end."""
+        return self.regex[self.place : self.place + 1]
+
+    def _union(self) -> int:
+        parts = [self._intersection()]
+        while self._here == "|":
+            self.place += 1
+            parts.append(self._intersection())
+        return self.terms.either(parts)
+
+    def _intersection(self) -> int:
+        parts = [self._sequence()]
+        while self._here == "&":
+            self.place += 1
+            parts.append(self._sequence())
+        return self.terms.both(parts)
+
+    def _sequence(self) -> int:
+        parts = []
+        while self._here and self._here not in "|&)":
+            parts.append(self._repeated())
+        term = self.terms.empty
+        for part in reversed(parts):
+            term = self.terms.join(part, term)
+        return term
+
+    def _repeated(self) -> int:
+        if self._here == "~":
+            self.place += 1
+            if not self._here or self._here in "|&)":
+                raise self._problem("nothing follows '~'", at=self.place - 1)
+            return self.terms.other(self._repeated())
+        term = self._atom()
+        while self._here and self._here in "*+?{":
+            least, most = self._bounds()
+            term = self.terms.repeat(term, least=least, most=most)
+        return term
+
+    def _bounds(self) -> tuple[int, int | None]:
+        """How often, by a mark that is read: at least, and at most."""
+        mark, begin = self._here, self.place
+        self.place += 1
+        if mark != "{":
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[mark]
+        end = self.regex.find("}", begin)
+        inside = self.regex[begin + 1 : end] if end >= 0 else ""
+        low, comma, high = inside.partition(",")
+        if not (low or high) or not all(part.isdecimal() for part in (low, high) if part):
+            raise self._problem(
+                "a repetition is {n}, {n,}, {,m} or {n,m}; \\{ is the symbol", at=begin
             )
-    copies = 1
-    for low, high in re.findall(r"\{(\d*),?(\d*)\}", plain):
-        copies *= max(int(low or 1), int(high or 1), 1)
-    if copies > MAX_STATES:
-        raise LdruError(f"the repetitions in {regex!r} multiply to {copies}; up to {MAX_STATES}")
+        self.place = end + 1
+        least = int(low or 0)
+        most = least if not comma else int(high) if high else None
+        if most is not None and most < least:
+            raise self._problem(
+                f"{{{inside}}} is at least {least} and at most {most} times: the smaller number "
+                "comes first",
+                at=begin,
+            )
+        return least, most
+
+    def _atom(self) -> int:
+        mark, begin = self._here, self.place
+        if self.regex[begin:].lstrip("\\")[:1].isspace():
+            raise self._problem("leave the blank out, no symbol is one", at=begin)
+        self.place += 1
+        if mark == "(":
+            return self._group(begin)
+        if mark == "[":
+            return self._set(begin)
+        if mark == ".":
+            self.needs_alphabet = True
+            return self.terms.symbols(self.alphabet)
+        if mark == "\\":
+            return self._named(self._escaped(begin), begin)
+        if mark in "*+?{":
+            raise self._problem(f"nothing stands before {mark!r} to repeat", at=begin)
+        if mark in "]}":
+            raise self._problem(f"{mark!r} closes nothing; \\{mark} is the symbol", at=begin)
+        if mark in SIGNS:
+            raise self._problem(
+                f"{SIGNS[mark]}, or \\{mark} if it is a symbol", at=begin, what=repr(mark)
+            )
+        return self._named(mark, begin)
+
+    def _group(self, begin: int) -> int:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._problem(f"more than {DEEPEST} brackets in one another", at=begin)
+        term = self._union()
+        if self._here != ")":
+            raise self._problem("'(' is not closed", at=begin)
+        self.place += 1
+        self._depth -= 1
+        return term
+
+    def _set(self, begin: int) -> int:
+        """The symbols between square brackets."""
+        is_other = self._here == "^"
+        self.place += is_other
+        found: set[str] = set()
+        while self._here != "]":
+            first = self._set_symbol(begin)
+            is_range = self._here == "-" and self.regex[self.place + 1 : self.place + 2] != "]"
+            if is_range and len(first) == 1:
+                self.place += 1
+                last = self._set_symbol(begin)
+                if len(last) != 1 or last < first:
+                    raise self._problem(f"{first}-{last} is no range of symbols", at=begin)
+                first = "".join(map(chr, range(ord(first), ord(last) + 1)))
+            found |= set(first)
+        self.place += 1
+        if not found:
+            raise self._problem("'[]' has no symbol", at=begin)
+        if is_other:
+            self.needs_alphabet = True
+            self.named |= found
+            return self.terms.symbols(set(self.alphabet) - found)
+        return self._named("".join(sorted(found)), begin)
+
+    def _set_symbol(self, begin: int) -> str:
+        if not self._here:
+            raise self._problem("'[' is not closed", at=begin)
+        mark = self._here
+        self.place += 1
+        return self._escaped(self.place - 1) if mark == "\\" else mark
+
+    def _escaped(self, begin: int) -> str:
+        """The symbols that a backslash and the next character stand for."""
+        mark = self._here
+        if not mark:
+            raise self._problem("nothing follows the backslash", at=begin)
+        self.place += 1
+        if mark.isalnum() and mark not in CLASSES and mark not in SIGNS:
+            raise self._problem(
+                f"\\{mark} means nothing here; \\d and \\w are known, and marks after a backslash",
+                at=begin,
+            )
+        return CLASSES.get(mark, mark)
+
+    def _named(self, symbols: str, begin: int) -> int:
+        """One of these symbols, which must be in the alphabet."""
+        self.named |= set(symbols)
+        missing = sorted(set(symbols) - set(self.alphabet)) if self.alphabet else []
+        if missing:
+            raise self._problem(f"{missing[0]!r} is not in the alphabet {self.alphabet}", at=begin)
+        return self.terms.symbols(symbols)
+
+    def _problem(self, why: str, *, at: int, what: str = "") -> LdruError:
+        where = f"{what} at place {at + 1}" if what else f"at place {at + 1}"
+        return LdruError(f"cannot read the regular expression {self.regex!r}: {where}: {why}")

@@ -30,7 +30,8 @@ class Language:
 
     Args:
         task: a name from `ldru tasks`.
-        regex: a regular expression instead, e.g. '(01)*'.
+        regex: a regular expression instead, e.g. '(01)*': | & ~ for union, intersection and
+            complement, * + ? {n,m}, ( ) [a-c] . and backslashes; see docs/languages.md.
         alphabet: the symbols of the regular expression, where it does not name them all.
         machine: a machine's JSON file instead.
     """

@@ -39,7 +39,8 @@ class Train:
     Args:
         tasks: names from `ldru tasks`; several train at once. A data set such as sst2 has settings
             of its own, and is evaluated on its test sets.
-        regex: a regular expression instead of a name, e.g. '(01)*'.
+        regex: a regular expression instead of a name, e.g. '(01)*': | & ~ for union, intersection
+            and complement, * + ? {n,m}, ( ) [a-c] . and backslashes; see docs/languages.md.
         alphabet: the symbols of the regular expression, where it does not name them all.
         machine: a machine's JSON file instead of a name.
         name: what to call the language of --regex or --machine.

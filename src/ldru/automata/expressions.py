@@ -1,0 +1,152 @@
+"""Regular expressions as terms, and their derivatives (Brzozowski).
+
+The derivative of an expression by a symbol has the words that may follow that symbol. Sums and
+intersections are kept as sets, so that an expression has finitely many derivatives: they are the
+states of its machine. Equal terms are one object, so comparing them costs nothing.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from ldru.base.errors import LdruError
+
+MAX_TERMS = 300_000
+
+
+class Term(NamedTuple):
+    """A node of an expression.
+
+    kind: "none" (no word), "empty" (the empty word), "symbols", "join", "or", "and", "not", "star".
+    parts: numbers of the terms it is made of.
+    has_empty: whether the empty word belongs to it.
+    symbols: of which a word of "symbols" is one.
+    """
+
+    kind: str
+    parts: tuple[int, ...] | frozenset[int]
+    has_empty: bool
+    symbols: frozenset[str] = frozenset()
+
+
+class Expressions:
+    """All terms that occur, by number."""
+
+    def __init__(self) -> None:
+        self.terms: list[Term] = []
+        self._numbers: dict[Term, int] = {}
+        self.none = self._number(Term("none", (), False))
+        self.empty = self._number(Term("empty", (), True))
+        self.all = self._number(Term("not", (self.none,), True))
+        self.derivative = lru_cache(maxsize=None)(self._derivative)
+
+    def has_empty(self, term: int) -> bool:
+        return self.terms[term].has_empty
+
+    def symbols(self, symbols: Iterable[str]) -> int:
+        """Any one of these symbols."""
+        some = frozenset(symbols)
+        return self._number(Term("symbols", (), False, some)) if some else self.none
+
+    def join(self, left: int, right: int) -> int:
+        """A word of the one, then one of the other."""
+        if self.none in (left, right):
+            return self.none
+        if left == self.empty:
+            return right
+        if right == self.empty:
+            return left
+        heads: list[int] = []
+        while self.terms[left].kind == "join":  # joins lean to the right
+            head, left = self.terms[left].parts
+            heads.append(head)
+        for head in (left, *reversed(heads)):
+            both = self.has_empty(head) and self.has_empty(right)
+            right = self._number(Term("join", (head, right), both))
+        return right
+
+    def either(self, terms: Iterable[int]) -> int:
+        """The words of any."""
+        some = self._flat("or", terms) - {self.none}
+        if self.all in some:
+            return self.all
+        return self._set("or", some, nothing=self.none)
+
+    def both(self, terms: Iterable[int]) -> int:
+        """The words that all have."""
+        some = self._flat("and", terms) - {self.all}
+        if self.none in some:
+            return self.none
+        return self._set("and", some, nothing=self.all)
+
+    def other(self, term: int) -> int:
+        """The words that it does not have."""
+        inner = self.terms[term]
+        if inner.kind == "not":
+            (opposite,) = inner.parts
+            return opposite
+        return self._number(Term("not", (term,), not inner.has_empty))
+
+    def star(self, term: int) -> int:
+        """Any number of its words."""
+        if term in (self.none, self.empty):
+            return self.empty
+        if self.terms[term].kind == "star" or term == self.all:
+            return term
+        return self._number(Term("star", (term,), True))
+
+    def repeat(self, term: int, *, least: int, most: int | None) -> int:
+        """From `least` to `most` of its words; without `most`, any number from there on."""
+        rest = self.star(term) if most is None else self.empty
+        for _ in range(0 if most is None else most - least):
+            rest = self.either([self.empty, self.join(term, rest)])
+        for _ in range(least):
+            rest = self.join(term, rest)
+        return rest
+
+    def _derivative(self, term: int, symbol: str) -> int:
+        kind, parts, _, symbols = self.terms[term]
+        if kind in ("none", "empty", "symbols"):
+            return self.empty if symbol in symbols else self.none
+        if kind == "or":
+            return self.either([self.derivative(part, symbol) for part in parts])
+        if kind == "and":
+            return self.both([self.derivative(part, symbol) for part in parts])
+        if kind == "not":
+            (inner,) = parts
+            return self.other(self.derivative(inner, symbol))
+        if kind == "star":
+            (inner,) = parts
+            return self.join(self.derivative(inner, symbol), term)
+        found = []
+        while self.terms[term].kind == "join":
+            left, right = self.terms[term].parts
+            found.append(self.join(self.derivative(left, symbol), right))
+            if not self.has_empty(left):
+                return self.either(found)
+            term = right
+        return self.either([*found, self.derivative(term, symbol)])
+
+    def _flat(self, kind: str, terms: Iterable[int]) -> frozenset[int]:
+        found: set[int] = set()
+        for term in terms:
+            inner = self.terms[term]
+            found |= set(inner.parts) if inner.kind == kind else {term}
+        return frozenset(found)
+
+    def _set(self, kind: str, terms: frozenset[int], *, nothing: int) -> int:
+        if len(terms) <= 1:
+            return next(iter(terms), nothing)
+        has_empty = (any if kind == "or" else all)(self.terms[term].has_empty for term in terms)
+        return self._number(Term(kind, terms, has_empty))
+
+    def _number(self, term: Term) -> int:
+        if term not in self._numbers:
+            if len(self.terms) >= MAX_TERMS:
+                raise LdruError(
+                    f"the expression has more than {MAX_TERMS:,} parts once its repetitions are "
+                    "written out, the most that are kept; repeat less often"
+                )
+            self._numbers[term] = len(self.terms)
+            self.terms.append(term)
+        return self._numbers[term]
