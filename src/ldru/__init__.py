@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.evaluation.accuracy import PartResult as PartResult
     from ldru.evaluation.accuracy import evaluate as evaluate
     from ldru.layers.dropout import Dropout as Dropout
+    from ldru.models.fixed_length import FixedLength as FixedLength
     from ldru.models.ldru import LDRU as LDRU
     from ldru.models.ldru import LDRUClassifier as LDRUClassifier
     from ldru.models.registry import MODELS as MODELS
@@ -90,6 +91,7 @@ _HOMES = {
     "Evaluation": "ldru.evaluation.accuracy",
     "Execution": "ldru.training.execution",
     "Extraction": "ldru.analysis.extraction",
+    "FixedLength": "ldru.models.fixed_length",
     "LDRU": "ldru.models.ldru",
     "LDRUClassifier": "ldru.models.ldru",
     "LDRUSpec": "ldru.models.settings",

@@ -109,7 +109,11 @@ def test_long_expressions_are_read_without_recursion():
         ("", None, "empty"),
         ("(((", None, r"at place 3: '\(' is not closed"),
         ("0)1", None, r"at place 2: '\)' closes nothing"),
-        ("*", None, r"cannot read the regular expression '\*': at place 1: nothing stands before '\*'"),
+        (
+            "*",
+            None,
+            r"the regular expression '\*': at place 1: nothing stands before '\*'",
+        ),
         ("(|*)", None, "at place 3: nothing stands before"),
         ("0|~", None, "at place 3: nothing follows '~'"),
         ("[01", None, r"at place 1: '\[' is not closed"),
