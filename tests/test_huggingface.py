@@ -226,6 +226,71 @@ def test_other_models_and_regular_tasks(tmp_path, monkeypatch):
         torch.testing.assert_close(model(tokens).logits, parity.model(tokens))
 
 
+@pytest.mark.parametrize("name", ["parity_check", "cycle_navigation"])
+def test_a_pipeline_answers_words_of_a_language(name, tmp_path):
+    """As typed: one word, and several of unlike lengths in one padded batch."""
+    run = ldru.Run.open(name)
+    hf.export(run, tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text()
+    ask = transformers.pipeline("text-classification", model=str(tmp_path / "model"))
+    symbols = run.task.machine.alphabet
+    words = ["".join((symbols * 4)[:length]) for length in (1, 2, 4, 5, 8)]
+    answers = [answer["label"] for answer in ask(words, batch_size=5)]
+    assert answers == [str(answer.label) for answer in run.predict(words)]
+    assert ask(words[2])[0]["label"] == answers[2]
+    assert f'print(ask("{symbols[0]}{symbols[-1]}"))' in card
+    with pytest.raises(Exception, match="UNK"):
+        ask("x")
+
+
+def test_symbols_of_several_characters_are_separated_by_blanks():
+    tokens = hf.exporting.symbol_tokeniser(["up", "down", "u"])
+    assert tokens("down up  u")["input_ids"] == [1, 0, 2]
+
+
+def test_saving_and_loading_by_name_needs_no_network(tmp_path, monkeypatch):
+    """What `push_to_hub` uploads is what `save_pretrained` writes; a name in the cache is found."""
+    model = small_model()
+    model.save_pretrained(tmp_path / "someone" / "mine")
+    monkeypatch.chdir(tmp_path)
+    again = transformers.AutoModelForSequenceClassification.from_pretrained("someone/mine")
+    tokens = torch.tensor([[1, 2, 3]])
+    torch.testing.assert_close(again.double()(tokens).logits, model(tokens).logits)
+    assert callable(again.push_to_hub)
+
+
+def test_gradient_checkpointing_keeps_less_and_changes_nothing():
+    torch.manual_seed(0)
+    model = small_model(dropout=0.3).train()
+    tokens, labels = torch.randint(0, 11, (5, 33)), torch.tensor([0, 1, 2, 0, 1])
+    mask = (torch.arange(33) < torch.tensor([1, 7, 33, 16, 20])[:, None]).long()
+    results = []
+    for is_on in (False, True):
+        if is_on:
+            model.gradient_checkpointing_enable()
+            assert model.is_gradient_checkpointing
+        kept = Kept()
+        torch.manual_seed(1)  # of dropout
+        with torch.autograd.graph.saved_tensors_hooks(kept, lambda tensor: tensor):
+            loss = model(tokens, attention_mask=mask, labels=labels).loss
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        results.append((kept.numbers, loss, *gradients))
+    (much, *plain), (little, *again) = results
+    assert little < much / 2
+    for got, want in zip(again, plain, strict=True):
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+class Kept:
+    """How many numbers are kept for the backward pass."""
+
+    numbers = 0
+
+    def __call__(self, tensor):
+        self.numbers += tensor.numel()
+        return tensor
+
+
 def test_trainer_learns(exported, tmp_path):
     tokens = transformers.AutoTokenizer.from_pretrained(exported)
     texts = [("a gripping film", 1), ("dull", 0), ("good play", 1), ("a bad old play", 0)] * 8

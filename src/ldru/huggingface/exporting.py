@@ -1,6 +1,7 @@
 """Runs as models of transformers, with their tokeniser and a model card."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,15 @@ from ldru.evaluation.metrics import METRICS
 from ldru.huggingface.models import LDRUConfig, LDRUForSequenceClassification
 from ldru.models.settings import LDRUSpec
 from ldru.runs.run import Run
+from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.text import TEXT_SETS, TextSet
 from ldru.tasks.text.store import kept_vocabulary
 from ldru.tasks.text.wordpiece import bert_tokeniser
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
+
+PADDING = "[PAD]"
 
 
 def from_run(run: Run) -> LDRUForSequenceClassification:
@@ -55,6 +59,8 @@ def export(run: Run, folder: str | Path) -> None:
         model.save_pretrained(parts)
         if run.task.name in TEXT_SETS:
             tokeniser(TEXT_SETS[run.task.name]).save_pretrained(parts)
+        elif isinstance(run.task, RegularTask):
+            symbol_tokeniser(run.task.machine.alphabet).save_pretrained(parts)
         (parts / "README.md").write_text(model_card(run, name=Path(folder).name))
 
 
@@ -79,14 +85,40 @@ def tokeniser(text_set: TextSet) -> "PreTrainedTokenizerFast":
     )
 
 
+def symbol_tokeniser(alphabet: Sequence[str]) -> "PreTrainedTokenizerFast":
+    """A tokeniser for words of a machine, whose tokens are its symbols.
+
+    Symbols of several characters are separated by blanks. A symbol that is none is an error.
+    """
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    # Padding is under no mask, so its number never meets the embedding.
+    numbers = {symbol: number for number, symbol in enumerate((*alphabet, PADDING))}
+    found = Tokenizer(models.WordLevel(numbers))
+    is_spaced = any(len(symbol) > 1 for symbol in alphabet)
+    found.pre_tokenizer = (
+        pre_tokenizers.WhitespaceSplit()
+        if is_spaced
+        else pre_tokenizers.Split(Regex("."), behavior="isolated")
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=found,
+        model_input_names=["input_ids", "attention_mask"],
+        pad_token=PADDING,
+    )
+
+
 def model_card(run: Run, *, name: str) -> str:
     """A model card: how an exported model was trained and how it scored, from its record."""
     task, spec, record = run.task, run.spec, run.record
     is_text = task.name in TEXT_SETS
+    word = task.machine.decode([0, task.vocab_size - 1]) if isinstance(task, RegularTask) else None
     lines = [
         "---",
         "library_name: transformers",
-        *(["pipeline_tag: text-classification", "language: en"] if is_text else []),
+        *(["pipeline_tag: text-classification"] if is_text or word else []),
+        *(["language: en"] if is_text else []),
         "tags: [ldru]",
         "---",
         "",
@@ -105,6 +137,13 @@ def model_card(run: Run, *, name: str) -> str:
             "",
             f'ask = pipeline("text-classification", model="{name}")',
             f"print(ask({example}, truncation=True))",
+        ]
+    elif word is not None:
+        lines += [
+            "from transformers import pipeline",
+            "",
+            f'ask = pipeline("text-classification", model="{name}")',
+            f'print(ask("{word}"))',
         ]
     else:
         lines += [

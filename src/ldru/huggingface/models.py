@@ -62,6 +62,7 @@ class LDRUPreTrainedModel(PreTrainedModel):
 
     config_class = LDRUConfig
     base_model_prefix = "ldru"
+    supports_gradient_checkpointing = True
 
     def _init_weights(self, module: nn.Module) -> None:
         if hasattr(module, "reset_parameters"):

@@ -31,7 +31,7 @@ def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     """Reduce words by the encoder's backend: [batch, length, dim] -> [batch, dim]."""
     name, _ = choose(encoder, x)
     if name != "fused":
-        return tree_reduce(encoder.operator, x, lengths, encoder.finish(), backend=name)
+        return tree_reduce(encoder.combine, x, lengths, encoder.finish(), backend=name)
     kernels = fused.Kernels(encoder.operator, encoder.block)
     return kernels.reduce(x, lengths, encoder.dropout.drop(x))
 
@@ -48,7 +48,7 @@ def reduce_along(
     if name != "fused":
         drawn = trees.draw() if isinstance(trees, RandomTrees) else trees
         finish = encoder.finish()
-        return tree_reduce(encoder.operator, x, lengths, finish, trees=drawn, backend=name)
+        return tree_reduce(encoder.combine, x, lengths, finish, trees=drawn, backend=name)
     kernels = fused.Kernels(encoder.operator, encoder.block)
     drop = encoder.dropout.drop(x)
     if isinstance(trees, RandomTrees) and fused.why_not_random(x) is None:
@@ -91,7 +91,7 @@ def levels_and_operator(
             "backend 'reference' gives neither levels nor the associativity loss; take 'batched'"
         )
     if name != "fused":
-        return list(tree_levels(encoder.operator, x, lengths, encoder.finish())), encoder.operator
+        return list(tree_levels(encoder.combine, x, lengths, encoder.finish())), encoder.combine
     kernels = fused.Kernels(encoder.operator, encoder.block)
     found = []
     for nodes in kernels.levels(x, lengths, encoder.dropout.drop(x)):

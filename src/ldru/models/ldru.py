@@ -1,11 +1,12 @@
 """The Log-Depth Recurrent Unit: an encoder, and a classifier of token sequences on top of it."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from ldru.base.errors import LdruError, unknown_name
 from ldru.layers.activations import activation_named
@@ -47,6 +48,9 @@ class LDRU(nn.Module):
     backend: a name of `ldru.models.backends.BACKENDS`, or "auto" for the first that can run a call.
     empty: the code of a row without vectors: "error" (there is none), "zero", or "learned".
 
+    Where memory is short, `gradient_checkpointing = True` keeps of each level only its nodes for
+    the backward pass, and computes the rest again. (The kernels keep little either way.)
+
     >>> encoder = ldru.LDRU(32, empty="zero")
     >>> x, lengths = torch.randn(8, 100, 32), torch.randint(0, 101, (8,))
     >>> encoder(x, lengths).shape  # row i is the code of its first lengths[i] vectors
@@ -83,6 +87,7 @@ class LDRU(nn.Module):
         self.leaf_block = ResidualBlock(dim=dim, activation=activation) if leaf_block else None
         self.empty = empty
         self.empty_code = nn.Parameter(torch.zeros(dim)) if empty == "learned" else None
+        self.gradient_checkpointing = False  # the name that transformers looks for
 
     def forward(
         self,
@@ -136,10 +141,25 @@ class LDRU(nn.Module):
         # Padding may hold anything, also what the block has no derivative at.
         return self.leaf_block(x if lengths is None else fill(x, lengths))
 
+    def combine(self, left: Tensor, right: Tensor) -> Tensor:
+        """The operator on neighbours: [..., dim], [..., dim] -> [..., dim]."""
+        return self._recomputed(self.operator, left, right)
+
     def finish(self) -> Finish:
         """A function that finishes a level: residual block and dropout, one call a level."""
         level_numbers = itertools.count()
-        return lambda nodes: self.dropout(self.block(nodes), next(level_numbers))
+
+        def finish(nodes: Tensor) -> Tensor:
+            number = next(level_numbers)
+            return self._recomputed(lambda nodes: self.dropout(self.block(nodes), number), nodes)
+
+        return finish
+
+    def _recomputed(self, function: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+        """A function's value, computed again in the backward pass if that was asked for."""
+        if not (self.gradient_checkpointing and self.training and torch.is_grad_enabled()):
+            return function(*inputs)
+        return checkpoint(function, *inputs, use_reentrant=False)
 
 
 def lengths_of(
