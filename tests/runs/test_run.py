@@ -104,7 +104,7 @@ def test_nothing_is_overwritten(runs):
     assert set(resumed) == {1, 2}
     assert (runs[1].folder / "record.json").stat().st_mtime_ns == before
     with pytest.raises(ldru.LdruError, match="already there"):
-        runs[1].saved(runs[1].folder)
+        runs[1].save(runs[1].folder)
 
 
 def test_bad_folders_are_one_clear_error(runs, tmp_path):

@@ -150,6 +150,23 @@ def test_a_training_does_not_go_on_with_other_words(tmp_path, small_listops):
         ldru.train(changed, resume=True, **arguments)
 
 
+def test_the_first_validation_is_kept(tmp_path):
+    """Whatever the time between checkpoints; a training that ends there leaves none behind."""
+    arguments = {
+        "model": ldru.LDRUSpec(dim=4),
+        "settings": replace(SMALL, steps=30, validate_every=10, learning_rate=1e-3),
+        "out": tmp_path,
+    }
+    with pytest.raises(StoppedError):
+        ldru.train("parity_check", observers=[StopAt(20)], **arguments)
+    (folder,) = tmp_path.glob(".unfinished-*")
+    assert Checkpoint(folder).load().step == 10
+    resumed = ldru.train("parity_check", resume=True, **arguments)[0]
+    whole = ldru.train("parity_check", **{**arguments, "out": tmp_path / "again"})[0]
+    for name, weight in whole.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], weight)
+
+
 def _wait_for_step(out, least, process):
     for _ in range(1200):
         assert process.poll() is None, "it finished before it could be killed"

@@ -77,8 +77,8 @@ class Run:
         final = self.record.final
         return f"Run({self.spec.name}, step {final.step:,}, validation {final.accuracy:.1%})"
 
-    def saved(self, folder: str | Path) -> "Run":
-        """Save the run in a new folder, which must not exist: the run that lives there."""
+    def save(self, folder: str | Path) -> "Run":
+        """Save the run in a new folder, which must not exist; -> the run that lives there."""
         folder = Path(folder)
         RunFolder(folder).write(self.spec, self.record, self.log, self.model.state_dict())
         return replace(self, folder=folder)

@@ -188,7 +188,7 @@ def train_runs(
             log=log,
         )
         is_kept = out is not None and group.is_first
-        done[spec] = run.saved((out or Path()) / spec.name) if is_kept else run
+        done[spec] = run.save((out or Path()) / spec.name) if is_kept else run
 
     ours = checkpoint if group.is_first else None
 

@@ -90,8 +90,9 @@ class Trainer:
                 self.checkpoint.write_log(name, log, is_new=True)
         self.take_step = _stepper(self.fleet)
         self.interruption = Interruption()
-        self.saved_at = time.monotonic()
-        self.logged_at = dict.fromkeys(self.logs, self.saved_at)
+        self.started_at = time.monotonic()
+        self.saved_at = self.started_at if saved else None
+        self.logged_at = dict.fromkeys(self.logs, self.started_at)
 
     def hand_over(self, on_finish: Finished) -> bool:
         """Let go of the members that have taken all their steps; whether any are left."""
@@ -128,12 +129,17 @@ class Trainer:
             if self.step < end:
                 self._keep()
         self._log()
-        self._keep()
+        is_over = all(member.steps <= self.step for member in members)
+        self._keep(is_first=self.saved_at is None and not is_over)
 
-    def _keep(self) -> None:
-        """Save the state when it is time to, and when training is interrupted."""
-        is_late = time.monotonic() - self.saved_at > self.execution.checkpoint_seconds
-        if is_late or self.interruption.is_asked:
+    def _keep(self, *, is_first: bool = False) -> None:
+        """Save the state when it is time to, and when training is interrupted.
+
+        is_first: save it anyway; so it is after the first validation, when settings have shown that
+            they work.
+        """
+        since = time.monotonic() - (self.saved_at or self.started_at)
+        if is_first or since > self.execution.checkpoint_seconds or self.interruption.is_asked:
             self._save()
         if self.interruption.is_asked:
             raise KeyboardInterrupt
