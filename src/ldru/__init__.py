@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.evaluation.accuracy import Evaluation as Evaluation
     from ldru.evaluation.accuracy import PartResult as PartResult
     from ldru.evaluation.accuracy import evaluate as evaluate
+    from ldru.figures.pictures import draw as draw
     from ldru.layers.dropout import Dropout as Dropout
     from ldru.models.fixed_length import FixedLength as FixedLength
     from ldru.models.ldru import LDRU as LDRU
@@ -123,6 +124,7 @@ _HOMES = {
     "compare": "ldru.runs.compare",
     "coverage": "ldru.analysis.coverage",
     "default_training": "ldru.paper.settings",
+    "draw": "ldru.figures.pictures",
     "draw_trees": "ldru.tree",
     "evaluate": "ldru.evaluation.accuracy",
     "extract": "ldru.analysis.extract",

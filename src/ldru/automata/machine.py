@@ -131,6 +131,21 @@ class MooreMachine:
         blank = " " if any(len(symbol) > 1 for symbol in self.alphabet) else ""
         return blank.join(self.alphabet[token] for token in np.asarray(tokens))
 
+    def to_dot(self) -> str:
+        """The machine as text for Graphviz; states that answer 1 have two circles."""
+        lines = ["digraph machine {", "  rankdir=LR;", '  start [shape=point, label=""];']
+        for state, label in enumerate(self.output.tolist()):
+            shape = "doublecircle" if label == 1 and self.num_classes == 2 else "circle"
+            name = str(state) if self.num_classes == 2 else f"{state}\\n{label}"
+            lines.append(f'  {state} [shape={shape}, label="{name}"];')
+        lines.append(f"  start -> {self.start};")
+        for state, row in enumerate(self.delta.tolist()):
+            for target in dict.fromkeys(row):
+                symbols = [s for s, t in zip(self.alphabet, row, strict=True) if t == target]
+                text = ", ".join(symbols).replace("\\", "\\\\").replace('"', '\\"')
+                lines.append(f'  {state} -> {target} [label="{text}"];')
+        return "\n".join([*lines, "}"]) + "\n"
+
     def minimal(self) -> "MooreMachine":
         """The smallest equivalent machine, states numbered in the order words reach them."""
         reached = _reach_order(self)

@@ -39,7 +39,7 @@ complete -c ldru -a '(ldru --complete (commandline -opc)[2..] (commandline -ct) 
 
 
 ABOUT_LANGUAGES = (
-    *("monoid", "coverage", "heatmaps"),
+    *("monoid", "draw", "coverage", "heatmaps"),
     *("eval", "predict", "extract", "analyse", "export"),  # by the names of the shipped models
 )
 

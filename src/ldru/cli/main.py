@@ -21,6 +21,7 @@ COMMANDS = {
     "extract": "turn a trained LDRU into an exact machine and judge it at every length",
     "analyse": "look into trained LDRUs: associativity, and states by class",
     "monoid": "show the syntactic monoid of a language",
+    "draw": "draw a machine, or the tree over a word",
     "coverage": "show which compositions training shows, and which ones longer words need",
     "heatmaps": "count the compositions in words, by ranges of lengths",
     "reproduce": "rebuild tables of the paper: plan, run, render, pack, unpack",
