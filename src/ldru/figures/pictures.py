@@ -161,7 +161,8 @@ def _draw_arrow(
             line = [begin + t * way + 2 * t * (1 - t) * bow * right for t in (0.25, 0.5, 0.75)]
             return min(float(np.hypot(*(others - point).T).min()) for point in line)
 
-        bow = max((0.4, -0.4), key=room)
+        bow = 1.4 / float(np.hypot(*way))  # half of that is its height
+        bow = max((bow, -bow), key=room)
     arrow = FancyArrowPatch(
         places[source], places[target], connectionstyle=f"arc3,rad={bow}", arrowstyle="-|>",
         mutation_scale=9, lw=0.8, fc="black", shrinkA=17, shrinkB=17,
