@@ -26,6 +26,15 @@ MODEL = ldru.load("parity_check")
         (lambda: ldru.Run.open("parity_check").evaluate(50), r"such as \[50\], got 50"),
         (lambda: ldru.task("dyck_2").machine.run(["01", "10"]), "a machine takes a word as text"),
         (lambda: ldru.task("dyck_2").machine.run(0.5), "tokens .* as whole numbers, got float64"),
+        (lambda: ldru.Run.open("parity_check").predict([110]), "given as text, .*, got 110"),
+        (lambda: ldru.Run.open(3), "by its folder or by the name of a shipped model, got 3"),
+        (lambda: ldru.compare([1]), "by its folder or by the name of a shipped model, got 1"),
+        (lambda: ldru.list_runs(3), "the folder that runs were written to, got 3"),
+        (lambda: ldru.from_predicate("0*", alphabet="01", states=3), "goes through ldru.from_reg"),
+        (lambda: ldru.machine_of("dyck_2", alphabet="01"), "from an Algebra, got str"),
+        (lambda: ldru.tree_reduce(torch.add, [1, 2]), "a tensor .*, got list"),
+        (lambda: ldru.tree_reduce("add", torch.ones(1, 2, 3)), "such as torch.add, got 'add'"),
+        (lambda: ldru.LDRU(8)([1, 2]), r"a tensor \[batch, length, 8\], got list"),
     ],
 )
 def test_wrong_calls_say_what_is_wrong(call, message):

@@ -97,3 +97,10 @@ def test_a_wrong_subcommand_is_answered_with_the_nearest(capsys):
     code, _, err = call(capsys, "reproduce", "plann", "central")
     assert code == 2
     assert "unknown command of `ldru reproduce` 'plann' (did you mean 'plan'?)" in err
+
+
+def test_a_bad_option_points_to_the_help_of_its_own_command(capsys):
+    for command in (["train", "parity_check"], ["reproduce", "render"]):
+        code, _, err = call(capsys, *command, "--nonsense", "3")
+        assert code == 2
+        assert f"run ldru {' '.join(command[:2]).removesuffix(' parity_check')} --help" in err

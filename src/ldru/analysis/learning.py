@@ -35,6 +35,11 @@ def machine_of(
     >>> machine.num_states, int(machine.run("10110"))
     (2, 0)
     """
+    if not isinstance(algebra, Algebra):
+        raise LdruError(
+            f"a machine is learned from an Algebra, got {type(algebra).__name__}; of an extraction "
+            "it is found.machine, of other things ldru.as_machine"
+        )
     if len(alphabet) != len(algebra.leaf):
         raise LdruError(
             f"the algebra has {len(algebra.leaf)} symbols, got an alphabet of {len(alphabet)}"

@@ -102,6 +102,11 @@ def from_predicate(predicate: Callable[[str], bool], *, alphabet: str, states: i
     >>> ldru.from_predicate(has_thirds, alphabet="ab", states=5).num_states
     3
     """
+    if not callable(predicate):
+        raise LdruError(
+            f"a predicate is a function of a word, got {predicate!r}; an expression goes through "
+            "ldru.from_regex"
+        )
     if not alphabet or len(set(alphabet)) != len(alphabet):
         raise LdruError(f"an alphabet names each symbol once, got {alphabet!r}")
     if states < 1:

@@ -80,11 +80,15 @@ def _parse(arguments: list[str]) -> Callable[[], None]:
     except ImportError as problem:
         raise MissingExtraError(package=problem.name or "tyro", extra="") from problem
     command = importlib.import_module(f"ldru.cli.{name}").command(rest)
+    program = f"ldru {name}"
     if isinstance(command, dict):
-        return tyro.extras.subcommand_cli_from_dict(
-            command, prog=f"ldru {name}", args=rest, config=(FlagCreatePairsOff,)
-        )
-    return tyro.cli(command, prog=f"ldru {name}", args=rest, config=(FlagCreatePairsOff,))
+        if not rest or rest[0] not in command:
+            return tyro.extras.subcommand_cli_from_dict(
+                command, prog=program, args=rest, config=(FlagCreatePairsOff,)
+            )
+        # A subcommand is parsed as a command of its own, so that errors point to its own help.
+        program, command, rest = f"{program} {rest[0]}", command[rest[0]], rest[1:]
+    return tyro.cli(command, prog=program, args=rest, config=(FlagCreatePairsOff,))
 
 
 def _help() -> str:

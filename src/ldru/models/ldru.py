@@ -133,6 +133,10 @@ class LDRU(nn.Module):
 
     def leaves(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Make the leaves of the tree from the inputs: [batch, length, dim] -> the same shape."""
+        if not isinstance(x, Tensor):
+            raise LdruError(
+                f"expected vectors as a tensor [batch, length, {self.dim}], got {type(x).__name__}"
+            )
         if x.shape[-1] != self.dim:
             raise LdruError(f"expected vectors of width {self.dim}, got {list(x.shape)}")
         if self.leaf_block is None:

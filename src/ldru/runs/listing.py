@@ -90,6 +90,8 @@ def list_runs(
     >>> len(found.runs)
     0
     """
+    if not isinstance(folder, str | Path):
+        raise LdruError(f"give the folder that runs were written to, got {folder!r}")
     path = Path(folder)
     if not path.is_dir():
         raise LdruError(f"there is no folder {str(path)!r}; give the one that runs were written to")

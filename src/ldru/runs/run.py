@@ -156,6 +156,8 @@ class Run:
             raise LdruError(f"give a list of words, such as [{words!r}], not one word")
         if not words:
             return []
+        if strange := [word for word in words if not isinstance(word, str)]:
+            raise LdruError(f"words are given as text, such as '0110', got {strange[0]!r}")
         self.check_vocabulary()
         return predict(self.model, self.task, words, precision=self.spec.train.precision)
 

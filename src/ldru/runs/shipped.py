@@ -17,6 +17,10 @@ def shipped_names() -> list[str]:
 
 def find_run(path: str | Path) -> Path:
     """The folder of a run, given itself or as the name of a shipped one, which is checked."""
+    if not isinstance(path, str | Path):
+        raise LdruError(
+            f"a run is found by its folder or by the name of a shipped model, got {path!r}"
+        )
     if Path(path).is_dir():
         return Path(path)
     if str(path) not in shipped_names():

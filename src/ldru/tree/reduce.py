@@ -44,7 +44,7 @@ def tree_reduce(
     >>> ldru.tree_reduce(torch.add, words, lengths=torch.tensor([3, 2])).tolist()
     [[6.0], [9.0]]
     """
-    check_words(x)
+    check_words(x, combine)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     chosen = _backend(backend, combine, x)
     if trees is None:
@@ -62,7 +62,7 @@ def tree_levels(
     >>> [level.nodes.shape[1] for level in ldru.tree_levels(torch.add, torch.ones(1, 5, 1))]
     [5, 3, 2, 1]
     """
-    check_words(x)
+    check_words(x, combine)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     return batched.levels(combine, x, lengths, finish)
 
@@ -93,8 +93,12 @@ def has_values(tensor: Tensor) -> bool:
     return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
-def check_words(x: Tensor) -> None:
-    """Raise unless words are [batch, length, dim], of at least one element."""
+def check_words(x: Tensor, combine: Combine) -> None:
+    """Raise unless words are [batch, length, dim], of at least one element, to be combined."""
+    if not callable(combine):
+        raise LdruError(f"neighbours are combined by a function such as torch.add, got {combine!r}")
+    if not isinstance(x, Tensor):
+        raise LdruError(f"expected words as a tensor [batch, length, dim], got {type(x).__name__}")
     if x.ndim != 3 or x.shape[1] == 0:
         raise LdruError(
             f"expected words [batch, length, dim] with a length of at least 1, got {list(x.shape)}"
