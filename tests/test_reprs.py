@@ -26,3 +26,16 @@ def test_tables_in_notebooks_are_escaped_and_short():
     assert "... and 770 more" in text
     evaluation = ldru.Run.open("parity_check").compute_evaluation([10], words=16)
     assert "<th>accuracy</th>" in evaluation._repr_html_()
+
+
+def test_notebooks_show_runs_tasks_machines_and_extractions():
+    run = ldru.Run.open("parity_check")
+    assert run.spec.name in run._repr_html_()
+    assert "<th>accuracy</th>" in run._repr_html_()  # it was evaluated
+    moves = "<tr><th>state</th><th>0</th><th>1</th><th>label</th></tr>"
+    assert moves in ldru.task("dyck_2").machine._repr_html_()
+    assert moves in ldru.task("dyck_2")._repr_html_()
+    found = ldru.extract(run.model, run.task, tolerances=[0.5])
+    assert "correct at every length" in found._repr_html_()
+    assert "<th>tolerance</th>" in found._repr_html_()
+    assert found.rows()[0]["states"] == 2

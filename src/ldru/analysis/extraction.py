@@ -1,5 +1,6 @@
 """From a trained tree network to an exact machine, and what can be said of it."""
 
+import html
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from ldru.automata.machine import IntArray, MooreMachine
 from ldru.automata.monoid import Monoid
 from ldru.base.errors import LdruError, RunError
 from ldru.base.json import Json
+from ldru.base.tabular import Tabular
 from ldru.tree import tree_levels
 
 TOLERANCES = (0.8, 0.65, 0.5, 0.4, 0.32, 0.25, 0.2, 0.16, 0.13, 0.1, 0.08, 0.06, 0.04, 0.03, 0.02)
@@ -87,7 +89,7 @@ class NodeAgreement:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Extraction:
+class Extraction(Tabular):
     """An exact machine out of a network, with the evidence for it.
 
     trials: one per tolerance, coarse to fine.
@@ -117,6 +119,13 @@ class Extraction:
     def __repr__(self) -> str:
         states = "" if self.chosen is None else f", {self.chosen.num_states} states"
         return f"Extraction({self.summary}{states})"
+
+    def rows(self) -> list[dict[str, Json]]:
+        """The scan, a row per tolerance."""
+        return [self._trial_json(trial) for trial in self.trials]
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>{super()._repr_html_()}"
 
     @property
     def is_correct(self) -> bool:
@@ -199,7 +208,7 @@ class Extraction:
             "wrong_by_height": {
                 str(height): share for height, share in self.wrong_by_height.items()
             },
-            "scan": [self._trial_json(trial) for trial in self.trials],
+            "scan": list(self.rows()),
         }
         if chosen is None or chosen.algebra is None or self.nodes is None:
             return data

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldru.base.errors import LdruError
+from ldru.base.json import Json
+from ldru.base.tabular import Tabular
 
 UNLABELLED = -1
 """The output of a state that gives no label: words ending there are outside the domain."""
@@ -20,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class MooreMachine:
+class MooreMachine(Tabular):
     """A complete deterministic automaton that answers with the output of its last state.
 
     alphabet: one string per symbol; a token is the index of its symbol.
@@ -59,6 +61,15 @@ class MooreMachine:
         return (
             f"MooreMachine({self.num_states} states, {self.num_classes} classes, symbols {symbols})"
         )
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A row per state: where each symbol leads, and its label."""
+        return [
+            {"state": state, **dict(zip(self.alphabet, moves, strict=True)), "label": label}
+            for state, (moves, label) in enumerate(
+                zip(self.delta.tolist(), self.output.tolist(), strict=True)
+            )
+        ]
 
     @property
     def num_states(self) -> int:

@@ -1,5 +1,6 @@
 """A trained model with all that belongs to it."""
 
+import html
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -76,6 +77,10 @@ class Run:
     def __repr__(self) -> str:
         final = self.record.final
         return f"Run({self.spec.name}, step {final.step:,}, validation {final.accuracy:.1%})"
+
+    def _repr_html_(self) -> str:
+        found = self.record.evaluation
+        return f"<p>{html.escape(repr(self))}</p>{'' if found is None else found._repr_html_()}"
 
     def save(self, folder: str | Path) -> "Run":
         """Save the run in a new folder, which must not exist; -> the run that lives there."""

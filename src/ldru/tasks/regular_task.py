@@ -1,5 +1,6 @@
 """A regular language as a task: a machine that knows every answer, and how words are drawn."""
 
+import html
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +47,9 @@ class RegularTask(Task):
 
     def __repr__(self) -> str:
         return f"RegularTask({self.name}, {self.machine!r})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.name)}</p>{self.machine._repr_html_()}"
 
     @property
     def vocab_size(self) -> int:  # type: ignore[override]
