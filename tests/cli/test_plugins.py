@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import ldru
+from ldru.base import imports
 from ldru.cli import plugins
 from ldru.tasks.registered import REGISTERED
 from tests.cli.calling import call
@@ -90,6 +91,7 @@ def their_module(tmp_path, monkeypatch):
     (tmp_path / "their_things.py").write_text(THEIRS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(imports, "_IMPORTED", {})
     yield "their_things"
     sys.modules.pop("their_things", None)
     for table, content in zip(tables, before, strict=True):
@@ -126,6 +128,15 @@ def test_a_module_of_theirs_serves_every_command(capsys, their_module, tmp_path)
     code, out, err = call(capsys, "reproduce", "plan", "theirs", *asked)
     assert code == 0, err
     assert "Their table. 0 of 3 runs." in out
+
+
+def test_workers_in_other_processes_know_them_too(capsys, their_module):
+    arguments = ["--at-once", 2, "--fleet-size", 1, "--device", "cpu", "--words", 8]
+    code, out, err = call(
+        capsys, "reproduce", "run", "theirs", *arguments, "--import", their_module
+    )
+    assert code == 0, err
+    assert "3 of 3 runs" in out
 
 
 def test_a_language_of_theirs_is_trained_by_our_recipe(their_module):

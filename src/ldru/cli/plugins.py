@@ -1,11 +1,10 @@
 """Code of others that registers tasks, models, operators and tables before a command runs."""
 
-import importlib
-import sys
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 
 from ldru.base.errors import LdruError
+from ldru.base.imports import import_module
 
 GROUP = "ldru.plugins"
 OPTION = "--import"
@@ -32,18 +31,6 @@ def without_imports(arguments: list[str]) -> tuple[list[str], list[str]]:
 def load(modules: Iterable[str]) -> None:
     """Import installed plugins (entry points of the group `ldru.plugins`), then these modules."""
     for entry in entry_points(group=GROUP):
-        _import(entry.value.partition(":")[0], f"the plugin {entry.name!r}")
+        import_module(entry.value.partition(":")[0], wanted_by=f"the plugin {entry.name!r}")
     for name in modules:
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # modules of this folder too, as for `python -m`
-        _import(name, f"{OPTION} {name}")
-
-
-def _import(name: str, wanted_by: str) -> None:
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError as problem:
-        raise LdruError(
-            f"{wanted_by}: there is no module {problem.name!r}; give the name of one that Python "
-            "finds, or that lies in this folder"
-        ) from problem
+        import_module(name, wanted_by=f"{OPTION} {name}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ldru.base.errors import LdruError
+from ldru.base.imports import import_module, imported
 from ldru.base.json import Json
 from ldru.evaluation.lengths import WORDS
 from ldru.models.registry import model_name
@@ -75,13 +76,17 @@ class Job:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """As JSON values, for a worker elsewhere."""
+        """As JSON values, for a worker elsewhere, with the plugins that it has to import."""
         specs: list[Json] = [spec.to_json() for spec in self.specs]
-        return {**vars(self), "specs": specs, "parts": list(self.parts)}
+        plugins: list[Json] = [*imported()]
+        return {**vars(self), "specs": specs, "parts": list(self.parts), "imports": plugins}
 
     @classmethod
     def from_json(cls, data: dict) -> "Job":
-        """From what `to_json` gave."""
+        """From what `to_json` gave; imports the plugins first."""
+        data = dict(data)
+        for name in data.pop("imports"):
+            import_module(name, wanted_by="a job")
         specs = tuple(RunSpec.from_json(spec) for spec in data["specs"])
         return cls(**{**data, "specs": specs, "parts": tuple(data["parts"])})
 
