@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from itertools import cycle
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldru.analysis.associativity import BALANCED_LEVELS, Associativity
+from ldru.analysis.associativity import Associativity
 from ldru.analysis.coverage import THRESHOLDS, Coverage
 from ldru.analysis.embeddings import Embeddings
 from ldru.analysis.heatmaps import Heatmaps
-from ldru.drawing.style import new_figure
+from ldru.drawing.style import COLORS, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _STYLES = ("-", "--", ":", "-.")
@@ -80,9 +81,10 @@ def coverage_figure(found: Mapping[int, Coverage]) -> "Figure":
     familiar.set_title("need no rarer composition", fontsize=10)
     for axes in (shown, met, familiar):
         axes.grid(alpha=0.3)
-    met.legend(fontsize=7)
-    familiar.set_ylim(top=101)
-    familiar.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    for axes in (shown, met, familiar):
+        axes.set_ylim(-3, 103)  # so that markers at both ends are whole
+    handles, labels = familiar.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7)
     figure.suptitle(
         f"{some.task.name}: {needed:,} compositions of {some.monoid.size} classes are needed up to "
         f"length {some.test_length}",
@@ -93,6 +95,8 @@ def coverage_figure(found: Mapping[int, Coverage]) -> "Figure":
 
 def associativity_figure(found: Mapping[str, Associativity]) -> "Figure":
     """Associators by level and by class, and agreement under random brackets, a colour per run."""
+    from matplotlib.ticker import MaxNLocator
+
     figure = new_figure(width=13, height=3.8)
     level, classes, brackets = figure.subplots(1, 3)
     for index, (name, analysis) in enumerate(found.items()):
@@ -121,31 +125,35 @@ def associativity_figure(found: Mapping[str, Associativity]) -> "Figure":
         ):
             same = {r.balanced: 100 * r.agreement for r in analysis.agreement if r.length == length}
             brackets.plot(list(same), list(same.values()), style, color=color, marker="o", ms=3)
-    level.set(xlabel="level (0: symbols)", ylabel="relative associator", ylim=(0, None))
-    classes.set(xlabel="class of the product of the triple", ylim=(0, None))
-    brackets.set(xlabel="balanced levels below the random ones", ylabel="%", ylim=(0, 101))
-    brackets.set_xticks(range(BALANCED_LEVELS))
+    level.set(xlabel="level (0: symbols)", ylabel="relative associator")
+    classes.set(xlabel="class of the product of the triple", ylabel="relative associator")
+    brackets.set(xlabel="balanced levels below the random ones", ylabel="answers (%)")
+    brackets.set_ylim(-3, 103)  # so that markers at both ends are whole
+    for axes in (level, classes):
+        axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])
+    for axes in (level, classes, brackets):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     titles = ("by level", "by class", "same answer under random brackets")
     for axes, title in zip((level, classes, brackets), titles, strict=True):
         axes.set_title(title, fontsize=10)
         axes.grid(alpha=0.3)
-    level.legend(fontsize=6)
+    handles, labels = level.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7)
     return figure
 
 
 def embeddings_figure(found: Mapping[str, Embeddings]) -> "Figure":
-    """t-SNE of the states of each run, coloured by class; ARI and silhouette by clusters."""
+    """t-SNE of the states of each run, coloured by class; ARI and silhouette by clusters.
+
+    The classes with the most words have colours of their own, the others are grey.
+    """
     figure = new_figure(width=5 * len(found) + 5, height=5)
     panels = figure.subplot_mosaic(
         [[*found, "ari"], [*found, "silhouette"]],
         width_ratios=[5] * len(found) + [4],
     )
     for name, analysis in found.items():
-        colors = np.random.default_rng(0).permutation(analysis.monoid.size)[analysis.classes]
-        x, y = analysis.plane.T
-        panels[name].scatter(
-            x, y, c=colors, cmap="nipy_spectral", s=2, linewidths=0, rasterized=True
-        )
+        _draw_classes(panels[name], analysis)
         met = len(np.unique(analysis.classes))
         panels[name].set_title(
             f"{name}\n{len(analysis.states):,} words up to length {analysis.max_length}, "
@@ -161,5 +169,24 @@ def embeddings_figure(found: Mapping[str, Embeddings]) -> "Figure":
     panels["silhouette"].set(xlabel="clusters of k-means", ylabel="silhouette")
     for kind in ("ari", "silhouette"):
         panels[kind].grid(alpha=0.3)
-    panels["ari"].legend(fontsize=7)
+    panels["ari"].legend(fontsize=7, loc="lower center", bbox_to_anchor=(0.5, 1))
     return figure
+
+
+def _draw_classes(axes: "Axes", analysis: Embeddings) -> None:
+    """The states of one run, the rarer classes below the others."""
+    x, y = analysis.plane.T
+    counts = np.bincount(analysis.classes, minlength=analysis.monoid.size)
+    frequent = np.argsort(-counts, kind="stable")[: min(len(COLORS), np.count_nonzero(counts))]
+    is_other = ~np.isin(analysis.classes, frequent)
+    dots: dict[str, Any] = {"s": 4, "linewidths": 0, "rasterized": True}
+    if is_other.any():
+        axes.scatter(x[is_other], y[is_other], color="0.8", label="other classes", **dots)
+    for color, kind in zip(COLORS, frequent.tolist(), strict=False):
+        word = analysis.monoid.machine.decode(analysis.monoid.representatives[kind])
+        own = analysis.classes == kind
+        axes.scatter(x[own], y[own], color=color, label=f"{kind}: {word or 'empty'}", **dots)
+    axes.legend(
+        fontsize=6, ncols=5, markerscale=3, loc="upper center", bbox_to_anchor=(0.5, -0.01),
+        title="class: a shortest word", title_fontsize=6, handletextpad=0.2, columnspacing=1,
+    )  # fmt: skip
