@@ -19,8 +19,8 @@ from ldru.tasks.find import task_from_spec
 from ldru.tasks.task import Part
 from ldru.training.device import find_device
 
-SECONDS_PER_MODEL_STEP = {"cuda": 1 / 18_000, "cpu": 0.1}
-"""Of an LDRU on a regular language: on an H200 as measured in a fleet of 48, on a CPU a guess."""
+SECONDS_PER_MODEL_STEP = {"cuda": 1 / 13_000, "cpu": 0.1}
+"""Of an LDRU on a regular language: on an H200 as measured in fleets of 63, on a CPU a guess."""
 
 SECONDS_PER_TEST_WORD = {"cuda": 2e-6, "cpu": 2.5e-4}
 """Of an LDRU on a regular language, as a mean over lengths up to 500; others by `STEP_RATIOS`."""
@@ -28,20 +28,21 @@ SECONDS_PER_TEST_WORD = {"cuda": 2e-6, "cpu": 2.5e-4}
 SECONDS_PER_DATA_STEP = {"cuda": 0.002, "cpu": 0.5}
 """Of any model on a data set: 1.2 to 3 ms in fleets of five on an H200, on a CPU a guess."""
 
-# A training step over the LDRU's, on an H200 and on a CPU core (see `benchmarks/`).
+# A training step over the LDRU's: in fleets of 63 on an H200, of whole columns where they were
+# trained (lstm, s5, bbt_grc, sd_ssm), else at length 40; and on a CPU core (see `benchmarks/`).
 STEP_RATIOS = {
     "ldru": {"cuda": 1.0, "cpu": 1.0},
-    "rnn": {"cuda": 3.9, "cpu": 0.6},
-    "lstm": {"cuda": 8.7, "cpu": 1.8},
-    "gated_deltanet": {"cuda": 26.0, "cpu": 4.8},
-    "transformer_nope": {"cuda": 21.0, "cpu": 3.1},
-    "transformer_alibi": {"cuda": 21.0, "cpu": 3.7},
-    "transformer_rope": {"cuda": 23.0, "cpu": 3.6},
-    "transformer_sinusoidal": {"cuda": 21.0, "cpu": 2.9},
-    "s5": {"cuda": 6.8, "cpu": 1.8},
-    "sd_ssm": {"cuda": 18.0, "cpu": 1.5},
-    "regular_gpt": {"cuda": 46.0, "cpu": 3.7},
-    "bbt_grc": {"cuda": 5.0, "cpu": 1.1},
+    "rnn": {"cuda": 0.7, "cpu": 0.6},
+    "lstm": {"cuda": 1.6, "cpu": 1.8},
+    "gated_deltanet": {"cuda": 13.0, "cpu": 4.8},
+    "transformer_nope": {"cuda": 7.6, "cpu": 3.1},
+    "transformer_alibi": {"cuda": 7.6, "cpu": 3.7},
+    "transformer_rope": {"cuda": 7.6, "cpu": 3.6},
+    "transformer_sinusoidal": {"cuda": 7.6, "cpu": 2.9},
+    "s5": {"cuda": 2.4, "cpu": 1.8},
+    "sd_ssm": {"cuda": 2.7, "cpu": 1.5},
+    "regular_gpt": {"cuda": 8.7, "cpu": 3.7},
+    "bbt_grc": {"cuda": 2.3, "cpu": 1.1},
     "rir_grc": {"cuda": 10.0, "cpu": 2.9},
 }
 UNKNOWN_RATIO = 10.0  # of what was not measured
