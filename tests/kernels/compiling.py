@@ -21,6 +21,7 @@ from ldru.kernels import (
     optimizer,
     recurrence,
     scan,
+    windows,
 )
 from ldru.kernels.reduction import narrow, operands, trees, wide
 
@@ -103,6 +104,10 @@ def main():
         for kernel in (recurrence.cell_kernel, recurrence.cell_gradient_kernel):
             compiled(kernel, {"DIM": 80, "TILE": 128, "KIND": number}, {"tokens_ptr": "*i64"})
         print("recurrence", kind)
+    settings = {"CHUNK": 2, "HEADS": 8, "WIDTH": 32, "ROWS": 8}
+    compiled(windows.window_kernel, settings, {})
+    compiled(windows.window_gradient_kernel, {**settings, "TOKENS": 2}, {})
+    print("windows")
     for kernel in (scan.scan_kernel, scan.scan_gradient_kernel):
         compiled(kernel, {"STATES": scan.STATES}, {})
         print("scan")

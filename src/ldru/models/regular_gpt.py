@@ -6,12 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from ldru.base.errors import LdruError
+from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.feed_forward import feed_forward
 from ldru.layers.linear import Linear
 from ldru.layers.norm import AddNorm
 from ldru.models.words import align_right, check_sizes, check_words
+
+LONGEST_WINDOW = 16
+"""That our kernels go through."""
 
 
 class RegularGPTClassifier(nn.Module):
@@ -136,6 +140,11 @@ class WindowAttention(nn.Module):
 
     def forward(self, windows: Tensor, queries: Tensor) -> Tensor:
         """Mix windows [..., chunk, dim] for their last tokens: [..., some, dim] -> the same."""
+        if can_fuse(self, queries):
+            query, key, value = self.query(queries), self.key(windows), self.value(windows)
+            rows = (query.flatten(0, -2), key.flatten(0, -3), value.flatten(0, -3), self.bias.mT)
+            mixed = Windows.apply(*(part[None] for part in rows))[0]
+            return self.out(mixed.reshape(queries.shape))
         heads, chunk, some = (self.num_heads, -1), windows.shape[-2], queries.shape[-2]
         query = self.query(queries).unflatten(-1, heads)[..., None, :, :]
         key = self.key(windows).unflatten(-1, heads)[..., None, :, :, :]
@@ -149,3 +158,39 @@ class WindowAttention(nn.Module):
         weights = scores.softmax(dim=-2)
         mixed = (weights[..., None] * value).sum(dim=-3)
         return self.out(mixed.flatten(start_dim=-2))
+
+
+def can_fuse(layer: WindowAttention, queries: Tensor) -> bool:
+    """Whether our kernels attend: for the last tokens of short windows, in sizes that fit."""
+    heads, chunk = layer.bias.shape
+    width = queries.shape[-1] // heads
+    is_even = all(size & (size - 1) == 0 for size in (heads, width))  # powers of two
+    return queries.shape[-2] == 1 and chunk <= LONGEST_WINDOW and is_even and can_run(queries)
+
+
+class Windows(torch.autograd.Function):
+    """Attention of last tokens to their windows, of each member: [members, windows, ...] all.
+
+    query [.., dim], key, value [.., chunk, dim]; bias [members, chunk, heads].
+    """
+
+    @staticmethod
+    def forward(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+        from ldru.kernels.windows import window
+
+        return window(query, key, value, bias)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(*inputs, output)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, ...]:  # type: ignore[no-untyped-def]
+        from ldru.kernels.windows import window_gradient
+
+        query, key, value, bias, output = ctx.saved_tensors
+        return window_gradient(query, key, value, bias, output, gradient)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[Tensor, int]:  # type: ignore[no-untyped-def]
+        return apply_to_all(Windows, info, in_dims, *inputs)
