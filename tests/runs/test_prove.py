@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ldru
-from ldru.analysis.counterexamples import verdict_words
+from ldru.analysis.counterexamples import verdict_words, weak_words
 from ldru.training.hard_words import POOL_SIZE
 
 MODEL = ldru.LDRUSpec(dim=16, leaf_block=True, dropout=0.0)
@@ -45,7 +45,7 @@ def test_a_deliberately_wrong_model_becomes_right(tmp_path):
     assert rounds[1].run.spec.counterexamples == first.wrong
     known = set()
     for before, after in itertools.pairwise(rounds):
-        known |= set(before.wrong)
+        known |= {*before.wrong, *before.weak}
         assert set(after.run.spec.counterexamples) == known
     assert rounds[1].run.spec.init_from == first.run.spec.digest
     again = ldru.Run.open(rounds[1].run.folder)
@@ -68,6 +68,18 @@ def test_the_words_of_verdicts_are_wrong_for_the_network_or_its_machine():
         is_merged = found.chosen is not None and found.predict([word]) != [answer.expected]
         assert is_wrong(answer) or is_merged
     assert all(len(word) <= 7 for word in verdict_words(found, max_length=7))
+
+
+def test_weak_words_are_those_of_the_least_margin():
+    """They are answered with less certainty than any of many short words."""
+    run = ldru.Run.open("dyck_4")
+    words = weak_words(run.model, run.language, max_length=40)
+    assert len(words) == len(set(words)) == 150
+    assert max(map(len, words)) <= 40
+    answers = run.predict(words)
+    sure = run.predict([f"{number:012b}" for number in range(0, 2**12, 7)])
+    doubts = [1 - a.probability if is_wrong(a) else a.probability for a in answers]
+    assert min(doubts) < min(a.probability for a in sure)
 
 
 def test_counterexamples_are_in_the_pool_from_the_start():

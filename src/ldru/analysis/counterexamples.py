@@ -5,6 +5,10 @@ from torch import nn
 
 from ldru.analysis.extract import network_of, short_words
 from ldru.analysis.extraction import Extraction
+from ldru.analysis.snapping import SnappedNetwork
+from ldru.analysis.verdict import root_words
+from ldru.automata.machine import UNLABELLED
+from ldru.automata.monoid import monoid as monoid_of
 from ldru.automata.monoid import monoid_within
 from ldru.base.errors import LdruError
 from ldru.models.settings import LDRUSpec
@@ -16,6 +20,12 @@ LARGEST_MONOID = 10_000
 """A larger one has tables of more than 100 million products."""
 
 MOST_WORDS = 1000
+MOST_WEAK = 150
+
+WEAK_TOLERANCES = (0.5, 0.35)
+"""At which states are merged to meet rare ones; finer than a machine needs."""
+
+MOST_STATES = 1500
 
 
 def check_provable(task: Task, model: ModelSpec) -> RegularTask:
@@ -56,3 +66,27 @@ def verdict_words(found: Extraction, *, max_length: int) -> tuple[str, ...]:
     words = [trial.verdict.wrong for trial in trials]
     some = {word for word in words if word is not None and len(word) <= max_length}
     return tuple(found.monoid.machine.decode(np.array(word)) for word in sorted(some))
+
+
+def weak_words(model: nn.Module, task: RegularTask, *, max_length: int) -> tuple[str, ...]:
+    """Words of at most a length whose right label a network gives by the least margin, or not.
+
+    Sampled words hardly ever meet the rare states of a class, in which a network errs. Here every
+    state that is met when states are merged finely is a root once.
+    """
+    network = network_of(model, task)
+    monoid = monoid_of(task.machine.minimal(), limit=LARGEST_MONOID)
+    by_length: dict[int, set[tuple[int, ...]]] = {}
+    for tolerance in WEAK_TOLERANCES:
+        tables = SnappedNetwork(network, tolerance=tolerance, max_states=MOST_STATES)
+        for word in root_words(tables, monoid, max_length=max_length, max_states=MOST_STATES):
+            by_length.setdefault(len(word), set()).add(word)
+    margins: dict[tuple[int, ...], float] = {}
+    for words in by_length.values():
+        tokens = np.array(sorted(words))
+        labels = task.machine.run(tokens)
+        inside = labels != UNLABELLED
+        found = network.margins(tokens[inside], labels[inside]).tolist()
+        margins.update(zip(map(tuple, tokens[inside].tolist()), found, strict=True))
+    weakest = sorted(margins, key=lambda word: (margins[word], word))[:MOST_WEAK]
+    return tuple(task.machine.decode(np.array(word)) for word in weakest)

@@ -40,6 +40,15 @@ class Network:
         return self.score(torch.cat(roots)).argmax(dim=-1).cpu().numpy()
 
     @torch.no_grad()
+    def margins(self, tokens: IntArray, labels: IntArray) -> Tensor:
+        """By how much the label's score is above any other: [batch, length], [batch] -> [batch]."""
+        leaves = self.leaves[torch.from_numpy(tokens).to(self.leaves.device)]
+        scores = self.score(tree_reduce(self.combine, leaves, finish=self.finish))
+        right = torch.from_numpy(labels).to(scores.device)[:, None]
+        others = scores.scatter(1, right, -torch.inf).max(dim=1).values
+        return scores.gather(1, right)[:, 0] - others
+
+    @torch.no_grad()
     def label_over(self, nodes: Tensor) -> int:
         """The label of a word of which a whole level is given: [nodes, dim] -> label."""
         root = tree_reduce(self.combine, nodes[None], finish=self.finish)

@@ -137,6 +137,27 @@ def decide(
     )
 
 
+def root_words(
+    tables: Tables, monoid: Monoid, *, max_length: int, max_states: int
+) -> list[tuple[int, ...]]:
+    """A shortest word for every state and class that a root of words up to a length can have.
+
+    max_states: stop when tables that grow have more.
+    """
+    levels: list[Level] = []
+    found: list[tuple[int, ...]] = []
+    for height, here in enumerate(occurring(monoid)):
+        level = _climb(tables, monoid, here, levels)
+        if level is None or tables.num_states > max_states:
+            break
+        levels.append(level)
+        short = np.flatnonzero(level.roots.length <= max_length)
+        found += [tuple(_word(levels, height, "roots", int(index))) for index in short]
+        if 2**height >= max_length:
+            break
+    return found
+
+
 def occurring(monoid: Monoid) -> Iterator[Occurring]:
     """For each height, which classes its nodes can have in words of the machine's domain.
 

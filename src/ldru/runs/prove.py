@@ -7,6 +7,7 @@ from ldru.analysis.counterexamples import (
     MOST_WORDS,
     check_provable,
     verdict_words,
+    weak_words,
     wrong_short_words,
 )
 from ldru.analysis.extraction import Extraction
@@ -36,6 +37,7 @@ class Round:
 
     number: 0 for the first training, then 1, 2, ...
     wrong: the counterexamples that the next round is given.
+    weak: other words that it is given, which are answered rightly by the least margin.
     extraction: the exact machine and the verdict on it; None where short words are wrong already.
 
     >>> run = ldru.Run.open("parity_check")
@@ -47,6 +49,7 @@ class Round:
     run: Run
     wrong: tuple[str, ...]
     extraction: Extraction | None
+    weak: tuple[str, ...] = ()
 
     @property
     def is_proved(self) -> bool:
@@ -109,7 +112,7 @@ def train_until_proved(
         if number == 0:
             spec = replace(spec, train=_going_on(spec.train))
         # All that were found so far: what one round mends, the next may forget.
-        words = dict.fromkeys(word for found_by in reversed(done) for word in found_by.wrong)
+        words = dict.fromkeys(word for past in reversed(done) for word in (*past.wrong, *past.weak))
         known = tuple(words)[:MOST_WORDS]
         spec = replace(spec, init_from=source.spec.digest, counterexamples=known)
     return done
@@ -122,8 +125,15 @@ def _judged(run: Run, *, number: int) -> Round:
     if wrong:
         return Round(number=number, run=run, wrong=wrong, extraction=None)
     found = run.exact()
-    words = verdict_words(found, max_length=longest)
-    return Round(number=number, run=run, wrong=words, extraction=found)
+    judged = Round(
+        number=number,
+        run=run,
+        wrong=verdict_words(found, max_length=longest),
+        extraction=found,
+    )
+    if judged.is_proved:
+        return judged
+    return replace(judged, weak=weak_words(run.model, run.language, max_length=longest))
 
 
 def _going_on(settings: TrainSpec) -> TrainSpec:
