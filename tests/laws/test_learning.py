@@ -8,7 +8,7 @@ from ldru.training.spec import TrainSpec
 # The paper has all of them at 99 % or more on Tomita 7. Without positions an encoder sees a bag of
 # symbols and cannot know 0*1*0*1*, so that one gets a language of bags: at least two ones.
 TWO_ONES = "0*10*1(0|1)*"
-STEPS = {"transformer_alibi": 4000, "transformer_rope": 3000}
+STEPS = {"transformer_alibi": 6000, "transformer_rope": 3000}
 LEARNING_RATES = {"regular_gpt": 3e-4}
 
 
