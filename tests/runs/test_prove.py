@@ -8,6 +8,7 @@ import torch
 
 import ldru
 from ldru.analysis.counterexamples import verdict_words, weak_words
+from ldru.training import observers
 from ldru.training.hard_words import POOL_SIZE
 
 MODEL = ldru.LDRUSpec(dim=16, leaf_block=True, dropout=0.0)
@@ -124,3 +125,18 @@ def test_what_cannot_be_proved_is_one_clear_error_before_training(task, model, m
     given = ldru.task("big", machine=task()) if callable(task) else task
     with pytest.raises(ldru.LdruError, match=message):
         ldru.train_until_proved(given, model=model)
+
+
+def test_the_bar_counts_the_steps_of_each_round(capsys, monkeypatch):
+    monkeypatch.setattr(observers, "SECONDS_BETWEEN_LINES", 0.0)
+    with observers.ProgressBar(steps=20) as bar:
+        ldru.train_until_proved(
+            "dyck_1",
+            model=MODEL,
+            settings=replace(SETTINGS, steps=20),
+            rounds=1,
+            execution=ldru.Execution(observers=[bar]),
+        )
+    lines = capsys.readouterr().err.splitlines()
+    assert any("step 20 of 20," in line for line in lines)
+    assert any("step 4 of 4," in line for line in lines)

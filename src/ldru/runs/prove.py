@@ -21,6 +21,7 @@ from ldru.tasks.find import as_task
 from ldru.tasks.task import Task
 from ldru.training.execution import Execution
 from ldru.training.loop import IN_MEMORY
+from ldru.training.observers import ProgressBar
 from ldru.training.spec import TrainSpec
 
 ROUNDS = 5
@@ -115,6 +116,9 @@ def train_until_proved(
         words = dict.fromkeys(word for past in reversed(done) for word in (*past.wrong, *past.weak))
         known = tuple(words)[:MOST_WORDS]
         spec = replace(spec, init_from=source.spec.digest, counterexamples=known)
+        for observer in execution.observers:
+            if isinstance(observer, ProgressBar):
+                observer.restart(steps=spec.train.steps or 0)
     return done
 
 

@@ -54,6 +54,10 @@ class ProgressBar:
     ) -> None:
         self._progress.stop()
 
+    def restart(self, *, steps: int) -> None:
+        """Begin anew, for another training of so many steps."""
+        self._progress.reset(self._bar, total=steps, loss="-", accuracy="-")
+
     def on_steps(self, step: int, losses: dict[str, float]) -> None:
         mean = sum(losses.values()) / len(losses)
         self._progress.update(self._bar, completed=step, loss=f"{mean:.4f}")
