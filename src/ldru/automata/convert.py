@@ -1,12 +1,12 @@
 """Machines from what people have: tasks, names, automata of automata-lib, Python functions."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+from ldru.automata.explore import explored
 from ldru.automata.machine import MooreMachine
 from ldru.automata.named import NAMES, named_machine
-from ldru.automata.regex import MAX_STATES
 from ldru.base.errors import LdruError, unknown_name
 
 MAX_CALLS = 2_000_000
@@ -59,33 +59,19 @@ def _from_automaton(automaton: Any) -> MooreMachine:
         automaton = NFA.from_regex(automaton.to_regex(), input_symbols=automaton.input_symbols)
     nfa = NFA.from_dfa(automaton) if isinstance(automaton, DFA) else automaton
     symbols = sorted(automaton.input_symbols)
-    return _determinised(nfa.eliminate_lambda(), symbols, name=f"the {type(automaton).__name__}")
+    plain = nfa.eliminate_lambda()
 
+    def follow(states: frozenset, symbol: str) -> frozenset:
+        moves = (plain.transitions.get(state, {}).get(symbol, ()) for state in states)
+        return frozenset(itertools.chain(*moves))
 
-def _determinised(nfa: Any, symbols: Sequence[str], *, name: str) -> MooreMachine:
-    """The minimal machine of an NFA of automata-lib without empty moves; name: for errors.
-
-    The subset construction is ours because it must stop: k moves can need 2**k states.
-    """
-    start = frozenset([nfa.initial_state])
-    subsets, number, delta = [start], {start: 0}, []
-    for subset in subsets:
-        row = []
-        for symbol in symbols:
-            follower = frozenset(
-                state for q in subset for state in nfa.transitions.get(q, {}).get(symbol, ())
-            )
-            if follower not in number:
-                if len(subsets) >= MAX_STATES:
-                    raise LdruError(
-                        f"{name} needs more than {MAX_STATES} states, the most that are built"
-                    )
-                number[follower] = len(subsets)
-                subsets.append(follower)
-            row.append(number[follower])
-        delta.append(row)
-    output = [int(not subset.isdisjoint(nfa.final_states)) for subset in subsets]
-    return MooreMachine(alphabet=symbols, delta=delta, output=output).minimal()
+    return explored(
+        frozenset([plain.initial_state]),
+        follow,
+        lambda states: not states.isdisjoint(plain.final_states),
+        symbols,
+        name=f"the {type(automaton).__name__}",
+    )
 
 
 def from_predicate(predicate: Callable[[str], bool], *, alphabet: str, states: int) -> MooreMachine:

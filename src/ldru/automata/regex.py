@@ -2,11 +2,11 @@
 
 import string
 
+from ldru.automata.explore import explored
 from ldru.automata.expressions import Expressions
 from ldru.automata.machine import MooreMachine
 from ldru.base.errors import LdruError
 
-MAX_STATES = 20_000
 DEEPEST = 100
 """How many brackets may stand in one another."""
 
@@ -61,27 +61,8 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
         if not named:
             raise LdruError(f"{regex!r} names no symbol; give the alphabet, for example '01'")
     reader = _Reader(regex, alphabet=named)
-    return _machine(reader.terms, reader.read(), named, name=repr(regex))
-
-
-def _machine(terms: Expressions, start: int, alphabet: str, *, name: str) -> MooreMachine:
-    """The states are derivatives; they stop at a bound, because k symbols can need 2**k."""
-    states, number, delta = [start], {start: 0}, []
-    for state in states:
-        row = []
-        for symbol in alphabet:
-            after = terms.derivative(state, symbol)
-            if after not in number:
-                if len(states) >= MAX_STATES:
-                    raise LdruError(
-                        f"{name} needs more than {MAX_STATES} states, the most that are built"
-                    )
-                number[after] = len(states)
-                states.append(after)
-            row.append(number[after])
-        delta.append(row)
-    output = [int(terms.has_empty(state)) for state in states]
-    return MooreMachine(alphabet=alphabet, delta=delta, output=output).minimal()
+    start, terms = reader.read(), reader.terms
+    return explored(start, terms.derivative, terms.has_empty, named, name=repr(regex))
 
 
 class _Reader:

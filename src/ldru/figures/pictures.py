@@ -50,7 +50,7 @@ def draw(language: object, word: str | None = None, *, title: str = "") -> "Figu
     kinds = [monoid.classify(np.array(part)) for part in _parts(tokens)]
     words = [monoid.machine.decode(part) or "empty word" for part in monoid.representatives]
     return tree_figure(
-        list(word_symbols(monoid.machine, tokens)),
+        word_symbols(monoid.machine, tokens),
         _by_level(len(tokens), [int(kind) for kind in kinds]),
         names={kind: f"class {kind}, as {words[kind]}" for kind in range(monoid.size)},
         title=title,
@@ -263,7 +263,7 @@ def _extraction_tree(found: Extraction, word: str, *, title: str) -> "Figure":
         state: f"state {state} (class {', '.join(map(str, classes.get(state, ()))) or 'none'})"
         for state in range(found.algebra.num_states + 1)
     }
-    return tree_figure(list(word_symbols(machine, tokens)), levels, names=names, title=title)
+    return tree_figure(word_symbols(machine, tokens), levels, names=names, title=title)
 
 
 def _checked(machine: MooreMachine, word: str) -> list[int]:

@@ -1,0 +1,43 @@
+"""A machine from states that are found by following symbols."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from ldru.automata.machine import MooreMachine
+from ldru.base.errors import LdruError
+
+MAX_STATES = 20_000
+
+State = TypeVar("State", bound=Hashable)
+
+
+def explored(
+    start: State,
+    follow: Callable[[State, str], State],
+    accepts: Callable[[State], bool],
+    alphabet: Sequence[str],
+    *,
+    name: str,
+) -> MooreMachine:
+    """The minimal machine of the states that symbols lead to, whose words are accepted or not.
+
+    It stops at a bound: an expression or automaton of k moves can need 2**k states.
+
+    name: of the language, for errors.
+    """
+    states, number, delta = [start], {start: 0}, []
+    for state in states:
+        row = []
+        for symbol in alphabet:
+            after = follow(state, symbol)
+            if after not in number:
+                if len(states) >= MAX_STATES:
+                    raise LdruError(
+                        f"{name} needs more than {MAX_STATES} states, the most that are built"
+                    )
+                number[after] = len(states)
+                states.append(after)
+            row.append(number[after])
+        delta.append(row)
+    output = [int(accepts(state)) for state in states]
+    return MooreMachine(alphabet=alphabet, delta=delta, output=output).minimal()
