@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.func import vmap
 
-from ldru.models.transformer import DotProductAttention, can_fuse
+from ldru.models.transformer import DotProductAttention, PackedAttention, can_fuse
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -41,6 +41,26 @@ def test_values_and_gradients(asks, length, width, has_bias, seen):
         results.append((mixed, *gradients))
     for got, want in zip(*results, strict=True):
         torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("length", "width"), [(1, 8), (7, 4), (41, 8), (20, 16), (17, 20)])
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("seen", ["all", "by member"])
+def test_queries_keys_and_values_side_by_side(length, width, has_bias, seen):
+    torch.manual_seed(0)
+    packed = torch.randn(2, 2, length, 3, 3, width, device=DEVICE, requires_grad=True)
+    bias = torch.randn(3, length, length, device=DEVICE) if has_bias else None
+    is_seen = seen_by_member(length) if seen == "by member" else None
+    slopes = torch.randn(2, 2, length, 3, width, device=DEVICE)
+    axes = (0, None, None if is_seen is None else 0)
+    got = vmap(PackedAttention.apply, in_dims=axes)(packed, bias, is_seen)
+    (gradient,) = torch.autograd.grad((got * slopes).sum(), packed)
+    own = packed.detach().double().requires_grad_()
+    heads = (part.transpose(2, 3) for part in own.unbind(dim=3))
+    want = mixed_by(formula, *heads, bias, is_seen).transpose(2, 3)
+    (expected,) = torch.autograd.grad((want * slopes.double()).sum(), own)
+    torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(gradient.double(), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("has_bias", [False, True])

@@ -1,10 +1,13 @@
 """Attention in one launch: the scores of one head never leave a program.
 
 Words of training are short and heads narrow, so that products of single heads are tiny matrices,
-and scores that go through memory cost more than everything else. Here they stay in registers. The
-forward pass goes through the tokens that are looked at in blocks, so that words may have any
-length; the backward pass computes all scores of a short word again. The plain code it must agree
-with is `ldru.models.transformer.DotProductAttention`.
+and scores that go through memory cost more than everything else. Here they stay in registers.
+
+Short words: one warp holds the keys and values of a word and goes through those that ask, sixteen
+at a time. Heads of less than 16 channels, the least of a matrix product, share their loads: in a
+product of one head the others' channels are zeros. The gradient computes the scores again.
+Long words, which only the forward pass takes: keys and values come in blocks, too.
+The plain code is `ldru.models.transformer.DotProductAttention`.
 
 Queries lie as [words, asks, heads, width], keys and values as [words, length, heads, width].
 """
@@ -13,8 +16,10 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.nn import functional
 
 BLOCK = 64  # tokens of a program at a time, at most
+SHORT_ASKS = 16  # those of them that ask, for short words
 UNSEEN = tl.constexpr(-1e30)  # a score: finite, so that a block without a seen token makes no NaN
 
 
@@ -83,36 +88,135 @@ def attention_kernel(
 
 
 @triton.jit
-def attention_gradient_kernel(
-    q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, gradient_ptr, dq_ptr, dk_ptr, dv_ptr,
-    heads, asks, length, width, scale,
-    ASKS: tl.constexpr, LENGTH: tl.constexpr, WIDTH: tl.constexpr,
+def load_group(
+    ptr, word, group, place, count,
+    ROW: tl.constexpr, DIM: tl.constexpr, OWN: tl.constexpr, PAD: tl.constexpr,
+):  # fmt: skip
+    """Rows of one word at some places [P, 1], the channels of a group of heads: [P, PAD].
+
+    ROW: from one place to the next in memory.
+    """
+    channel = tl.arange(0, PAD)[None, :]
+    there = (place < count) & (channel < OWN) & (group * OWN + channel < DIM)
+    return tl.load(
+        ptr + (word * count + place) * ROW + group * OWN + channel, mask=there, other=0.0
+    )
+
+
+@triton.jit
+def store_group(
+    ptr, value, word, group, place, count,
+    ROW: tl.constexpr, DIM: tl.constexpr, OWN: tl.constexpr, PAD: tl.constexpr,
+):  # fmt: skip
+    channel = tl.arange(0, PAD)[None, :]
+    there = (place < count) & (channel < OWN) & (group * OWN + channel < DIM)
+    tl.store(ptr + (word * count + place) * ROW + group * OWN + channel, value, mask=there)
+
+
+@triton.jit
+def of_head(rows, member, WIDTH: tl.constexpr, PAD: tl.constexpr):
+    """A group's rows with zeros where other heads have their channels."""
+    channel = tl.arange(0, PAD)[None, :]
+    return tl.where(channel // WIDTH == member, rows, 0.0)
+
+
+@triton.jit
+def group_scores(
+    q, k, bias_ptr, seen, head, start, length, scale,
+    ASKS: tl.constexpr, LENGTH: tl.constexpr, PADDED_ASKS: tl.constexpr,
+    HAS_BIAS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """How well all tokens answer a block of those that ask, by one head -> [ASKS, LENGTH]."""
+    token = tl.arange(0, LENGTH)[None, :]
+    scores = scale * tl.dot(q, tl.trans(k), input_precision=PRECISION)
+    if HAS_BIAS:
+        ask = start + tl.arange(0, ASKS)[:, None]
+        scores += tl.load(bias_ptr + (head * PADDED_ASKS + ask) * LENGTH + token)
+    return tl.where((token < length) & (seen != 0), scores, UNSEEN)
+
+
+@triton.jit
+def seen_tokens(seen_ptr, word, length, LENGTH: tl.constexpr, HAS_SEEN: tl.constexpr):
+    token = tl.arange(0, LENGTH)[None, :]
+    seen = tl.full((1, LENGTH), 1, dtype=tl.int8)
+    if HAS_SEEN:
+        seen = tl.load(seen_ptr + word * length + token, mask=token < length, other=0)
+    return seen
+
+
+@triton.jit
+def short_attention_kernel(
+    q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, out_ptr, groups, asks, length, scale,
+    ROW: tl.constexpr, DIM: tl.constexpr, WIDTH: tl.constexpr, GROUP: tl.constexpr,
+    PAD: tl.constexpr, ASKS: tl.constexpr, LENGTH: tl.constexpr, PADDED_ASKS: tl.constexpr,
     HAS_BIAS: tl.constexpr, HAS_SEEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Grid (words heads,)."""
-    word = (tl.program_id(0) // heads).to(tl.int64)
-    head = tl.program_id(0) % heads
-    ask, place = tl.arange(0, ASKS)[:, None], tl.arange(0, LENGTH)[:, None]
-    q = load_heads(q_ptr, word, head, heads, ask, asks, width, WIDTH)
-    k = load_heads(k_ptr, word, head, heads, place, length, width, WIDTH)
-    v = load_heads(v_ptr, word, head, heads, place, length, width, WIDTH)
-    gradient = load_heads(gradient_ptr, word, head, heads, ask, asks, width, WIDTH)
-    scores = scores_of(
-        q, k, bias_ptr, seen_ptr, word, head, ask, tl.arange(0, LENGTH)[None, :], asks, length,
-        scale, HAS_BIAS, HAS_SEEN, PRECISION,
-    )  # fmt: skip
-    powers = tl.exp(scores - tl.max(scores, axis=1)[:, None])
-    weights = powers / tl.sum(powers, axis=1)[:, None]
-    # Rows behind the last that asks have weights too, but no gradient.
-    dv = tl.dot(tl.trans(weights), gradient, input_precision=PRECISION)
-    dweights = tl.dot(gradient, tl.trans(v), input_precision=PRECISION)
-    mean = tl.sum(dweights * weights, axis=1)[:, None]
-    dscores = scale * weights * (dweights - mean)
-    dq = tl.dot(dscores, k, input_precision=PRECISION)
-    dk = tl.dot(tl.trans(dscores), q, input_precision=PRECISION)
-    store_heads(dq_ptr, dq, word, head, heads, ask, asks, width, WIDTH)
-    store_heads(dk_ptr, dk, word, head, heads, place, length, width, WIDTH)
-    store_heads(dv_ptr, dv, word, head, heads, place, length, width, WIDTH)
+    """The heads of a group for one short word, whose keys and values stay. Grid (words groups,)."""
+    word = (tl.program_id(0) // groups).to(tl.int64)
+    group = tl.program_id(0) % groups
+    OWN: tl.constexpr = GROUP * WIDTH
+    place = tl.arange(0, LENGTH)[:, None]
+    k = load_group(k_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
+    v = load_group(v_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
+    seen = seen_tokens(seen_ptr, word, length, LENGTH, HAS_SEEN)
+    for start in range(0, asks, ASKS):
+        ask = start + tl.arange(0, ASKS)[:, None]
+        q = load_group(q_ptr, word, group, ask, asks, ROW, DIM, OWN, PAD)
+        mixed = tl.zeros((ASKS, PAD), dtype=tl.float32)
+        for member in tl.static_range(GROUP):
+            scores = group_scores(
+                of_head(q, member, WIDTH, PAD), k, bias_ptr, seen, group * GROUP + member, start,
+                length, scale, ASKS, LENGTH, PADDED_ASKS, HAS_BIAS, PRECISION,
+            )  # fmt: skip
+            powers = tl.exp(scores - tl.max(scores, axis=1)[:, None])
+            weights = powers / tl.sum(powers, axis=1)[:, None]
+            own = of_head(v, member, WIDTH, PAD)
+            mixed += tl.dot(weights, own, input_precision=PRECISION)
+        store_group(out_ptr, mixed, word, group, ask, asks, DIM, DIM, OWN, PAD)
+
+
+@triton.jit
+def short_attention_gradient_kernel(
+    q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, gradient_ptr, dq_ptr, dk_ptr, dv_ptr,
+    groups, asks, length, scale,
+    ROW: tl.constexpr, DIM: tl.constexpr, WIDTH: tl.constexpr, GROUP: tl.constexpr,
+    PAD: tl.constexpr, ASKS: tl.constexpr, LENGTH: tl.constexpr, PADDED_ASKS: tl.constexpr,
+    HAS_BIAS: tl.constexpr, HAS_SEEN: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Grid (words groups,)."""
+    word = (tl.program_id(0) // groups).to(tl.int64)
+    group = tl.program_id(0) % groups
+    OWN: tl.constexpr = GROUP * WIDTH
+    place = tl.arange(0, LENGTH)[:, None]
+    k = load_group(k_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
+    v = load_group(v_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
+    seen = seen_tokens(seen_ptr, word, length, LENGTH, HAS_SEEN)
+    dk = tl.zeros((LENGTH, PAD), dtype=tl.float32)
+    dv = tl.zeros((LENGTH, PAD), dtype=tl.float32)
+    for start in range(0, asks, ASKS):
+        ask = start + tl.arange(0, ASKS)[:, None]
+        q = load_group(q_ptr, word, group, ask, asks, ROW, DIM, OWN, PAD)
+        gradient = load_group(gradient_ptr, word, group, ask, asks, DIM, DIM, OWN, PAD)
+        dq = tl.zeros((ASKS, PAD), dtype=tl.float32)
+        for member in tl.static_range(GROUP):
+            own_q = of_head(q, member, WIDTH, PAD)
+            own = of_head(gradient, member, WIDTH, PAD)
+            scores = group_scores(
+                own_q, k, bias_ptr, seen, group * GROUP + member, start, length, scale,
+                ASKS, LENGTH, PADDED_ASKS, HAS_BIAS, PRECISION,
+            )  # fmt: skip
+            powers = tl.exp(scores - tl.max(scores, axis=1)[:, None])
+            weights = powers / tl.sum(powers, axis=1)[:, None]
+            # Rows behind the last that asks have weights too, but no gradient.
+            dv += tl.dot(tl.trans(weights), own, input_precision=PRECISION)
+            dweights = tl.dot(own, tl.trans(v), input_precision=PRECISION)
+            mean = tl.sum(dweights * weights, axis=1)[:, None]
+            dscores = scale * weights * (dweights - mean)
+            dq += tl.dot(dscores, of_head(k, member, WIDTH, PAD), input_precision=PRECISION)
+            dk += tl.dot(tl.trans(dscores), own_q, input_precision=PRECISION)
+        store_group(dq_ptr, dq, word, group, ask, asks, ROW, DIM, OWN, PAD)
+    store_group(dk_ptr, dk, word, group, place, length, ROW, DIM, OWN, PAD)
+    store_group(dv_ptr, dv, word, group, place, length, ROW, DIM, OWN, PAD)
 
 
 def attention(
@@ -125,10 +229,27 @@ def attention(
     query, key, value = (part.contiguous() for part in (query, key, value))
     out = torch.empty_like(query)
     words, asks, heads, _ = query.shape
-    sizes = _sizes(query, key, bias, is_seen)
+    if key.shape[1] <= BLOCK:
+        _attend(query, key, value, bias, is_seen, out, parts=1)
+        return out
+    sizes = _long(query, key, bias, is_seen)
     attention_kernel[(words * heads, triton.cdiv(asks, sizes["ASKS"]))](
         query, key, value, *_looks(bias, is_seen, query), out, **sizes
     )
+    return out
+
+
+def packed_attention(packed: Tensor, bias: Tensor | None, is_seen: Tensor | None) -> Tensor:
+    """Values mixed where every token asks, its query, key and value side by side.
+
+    [words, length, 3, heads, width] -> [words, length, heads, width]
+    """
+    packed = packed.contiguous()
+    query, key, value = packed.unbind(dim=2)
+    if key.shape[1] > BLOCK:
+        return attention(query, key, value, bias, is_seen)
+    out = torch.empty_like(query, memory_format=torch.contiguous_format)
+    _attend(query, key, value, bias, is_seen, out, parts=3)
     return out
 
 
@@ -141,20 +262,90 @@ def attention_gradient(
     gradient: Tensor,
 ) -> tuple[Tensor, ...]:
     """The gradients of query, key and value, from that of the mixed values; of short words."""
-    query, key, value, gradient = (part.contiguous() for part in (query, key, value, gradient))
-    assert key.shape[1] <= BLOCK
+    query, key, value = (part.contiguous() for part in (query, key, value))
     found = tuple(torch.empty_like(part) for part in (query, key, value))
-    attention_gradient_kernel[(query.shape[0] * query.shape[2],)](
-        query, key, value, *_looks(bias, is_seen, query), gradient, *found,
-        **_sizes(query, key, bias, is_seen),
-    )  # fmt: skip
+    _differentiate(query, key, value, bias, is_seen, gradient, found, parts=1)
     return found
 
 
-def _sizes(query: Tensor, key: Tensor, bias: Tensor | None, is_seen: Tensor | None) -> dict:
+def packed_attention_gradient(
+    packed: Tensor, bias: Tensor | None, is_seen: Tensor | None, gradient: Tensor
+) -> Tensor:
+    """The gradient of what is packed, from that of the mixed values; of short words."""
+    packed = packed.contiguous()
+    found = torch.empty_like(packed)
+    _differentiate(*packed.unbind(dim=2), bias, is_seen, gradient, found.unbind(dim=2), parts=3)
+    return found
+
+
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    is_seen: Tensor | None,
+    out: Tensor,
+    *,
+    parts: int,
+) -> None:
+    """parts: how many vectors of a place lie side by side."""
+    grid, looks, sizes = _short(query, key, bias, is_seen, parts=parts)
+    short_attention_kernel[grid](query, key, value, *looks, out, **sizes)
+
+
+def _differentiate(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    is_seen: Tensor | None,
+    gradient: Tensor,
+    found: tuple[Tensor, ...],
+    *,
+    parts: int,
+) -> None:
+    assert key.shape[1] <= BLOCK
+    grid, looks, sizes = _short(query, key, bias, is_seen, parts=parts)
+    short_attention_gradient_kernel[grid](
+        query, key, value, *looks, gradient.contiguous(), *found, **sizes
+    )
+
+
+def _short(
+    query: Tensor, key: Tensor, bias: Tensor | None, is_seen: Tensor | None, *, parts: int
+) -> tuple:
+    """Grid, looks and sizes of the kernels for short words."""
+    (words, asks, heads, width), length = query.shape, key.shape[1]
+    # A matrix product has at least 16 channels, so narrow heads share a program.
+    group = min(heads, max(1, 16 // width))
+    groups = triton.cdiv(heads, group)
+    tile, padded_asks = _tile(length), triton.cdiv(asks, SHORT_ASKS) * SHORT_ASKS
+    if bias is not None:  # in whole tiles, so that it is loaded in wide words
+        bias = functional.pad(bias, (0, tile - length, 0, padded_asks - asks))
+        bias = functional.pad(bias, (0, 0, 0, 0, 0, groups * group - heads))
+    sizes = {
+        "groups": groups,
+        "asks": asks,
+        "length": length,
+        "scale": width**-0.5,
+        "ROW": parts * heads * width,
+        "DIM": heads * width,
+        "WIDTH": width,
+        "GROUP": group,
+        "PAD": max(16, triton.next_power_of_2(group * width)),
+        "ASKS": SHORT_ASKS,
+        "LENGTH": tile,
+        "PADDED_ASKS": padded_asks,
+        "HAS_BIAS": bias is not None,
+        "HAS_SEEN": is_seen is not None,
+        "PRECISION": _precision(),
+        "num_warps": 1,
+    }
+    return (words * groups,), _looks(bias, is_seen, query), sizes
+
+
+def _long(query: Tensor, key: Tensor, bias: Tensor | None, is_seen: Tensor | None) -> dict:
     (_, asks, heads, width), length = query.shape, key.shape[1]
-    tile = _tile(length)
-    is_full = torch.get_float32_matmul_precision() == "highest"
     return {
         "heads": heads,
         "asks": asks,
@@ -162,13 +353,17 @@ def _sizes(query: Tensor, key: Tensor, bias: Tensor | None, is_seen: Tensor | No
         "width": width,
         "scale": width**-0.5,
         "ASKS": _tile(asks),
-        "LENGTH": tile,
+        "LENGTH": BLOCK,
         "WIDTH": max(16, triton.next_power_of_2(width)),
         "HAS_BIAS": bias is not None,
         "HAS_SEEN": is_seen is not None,
-        "PRECISION": "ieee" if is_full else "tf32",
-        "num_warps": {16: 1, 32: 2}.get(tile, 4),
+        "PRECISION": _precision(),
+        "num_warps": 4,
     }
+
+
+def _precision() -> str:
+    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
 
 
 def _tile(tokens: int) -> int:

@@ -13,7 +13,7 @@ def feed_forward(x: Tensor, up: Linear, down: Linear) -> Tensor:
     if not can_run(x):
         return down(functional.relu(up(x)))
     rows = functional.linear(x.flatten(0, -2), up.weight)
-    hidden = BiasReLU.apply(rows[None], up.bias[None])[0]
+    hidden = BiasReLU.apply(rows[None], up.bias[None]).squeeze(0)
     return down(hidden).unflatten(0, x.shape[:-1])
 
 
@@ -21,7 +21,7 @@ def silu_product(gate: Tensor, value: Tensor) -> Tensor:
     """silu(gate) * value, of one shape."""
     if not (can_run(gate) and can_run(value)):
         return functional.silu(gate) * value
-    return SiLUProduct.apply(gate[None], value[None])[0]
+    return SiLUProduct.apply(gate[None], value[None]).squeeze(0)
 
 
 class BiasReLU(torch.autograd.Function):

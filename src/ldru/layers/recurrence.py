@@ -21,7 +21,8 @@ def last_output(table: Tensor, weight: Tensor, tokens: Tensor, *, kind: str) -> 
     kind: of the cell; see `ldru.kernels.recurrence`.
     """
     inputs = (part[None] for part in (table, weight, tokens.T))
-    return Recurrence.apply(*inputs, kind, torch.is_grad_enabled())[0][0]
+    states, *_ = Recurrence.apply(*inputs, kind, torch.is_grad_enabled())
+    return states.squeeze(0)
 
 
 class Recurrence(torch.autograd.Function):

@@ -11,7 +11,7 @@ from ldru.layers.embedding import OneHotLinear
 from ldru.layers.feed_forward import silu_product
 from ldru.layers.linear import Linear
 from ldru.layers.norm import RMSNorm
-from ldru.models.words import check_sizes, check_words, is_word
+from ldru.models.words import check_sizes, check_words, is_word, last_of
 
 CHUNK = 64
 """How many places of a word are computed at once."""
@@ -34,7 +34,7 @@ class CausalConvolution(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Mix with the places before: [batch, length, dim] -> [batch, length, dim]."""
         if can_run(x):
-            return Convolution.apply(x[None], self.weight[None])[0]
+            return Convolution.apply(x[None], self.weight[None]).squeeze(0)
         length = x.shape[1]
         padded = functional.pad(x, (0, 0, self.width - 1, 0))
         begins = range(self.width - 1, -1, -1)
@@ -105,7 +105,9 @@ class DeltaMixer(nn.Module):
         rate = functional.softplus(self.fading(x) + self.fading_bias)
         log_alpha = -self.fading_rate.exp() * rate
         read = delta_rule(query * self.head_dim**-0.5, key, value, beta, log_alpha)
-        gated = silu_product(self._heads(self.gate(x[:, -asks:])), self.norm(read[:, -asks:]))
+        gated = silu_product(
+            self._heads(self.gate(last_of(x, asks))), self.norm(last_of(read, asks))
+        )
         return self.out(gated.flatten(start_dim=2))
 
     def _heads(self, x: Tensor) -> Tensor:
@@ -154,7 +156,7 @@ class GatedDeltaNetBlock(nn.Module):
 
     def forward(self, x: Tensor, *, asks: int) -> Tensor:
         """Refine the last places of words: [batch, length, dim] -> [batch, asks, dim]."""
-        x = x[:, -asks:] + self.mixer(self.mixer_norm(x), asks=asks)
+        x = last_of(x, asks) + self.mixer(self.mixer_norm(x), asks=asks)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -229,7 +231,8 @@ def delta_rule(
     """
     if can_fuse(key, value):
         inputs = (part[None] for part in (query, key, value, beta, log_alpha))
-        return DeltaRule.apply(*inputs, torch.is_grad_enabled())[0][0]
+        read, _ = DeltaRule.apply(*inputs, torch.is_grad_enabled())
+        return read.squeeze(0)
     by_head = (part.transpose(1, 2) for part in (query, key, value, beta, log_alpha))
     return chunked_delta_rule(*by_head).transpose(1, 2)
 

@@ -100,7 +100,7 @@ class RegularGPTClassifier(nn.Module):
         last = windows[:, :, -1]
         for layer in self.layers[:-1]:
             windows = layer(windows, queries=windows)
-        states = self.layers[-1](windows, queries=windows[:, :, -1:])[:, :, 0]
+        states = self.layers[-1](windows, queries=windows[:, :, -1:]).squeeze(2)
         if lengths is None:
             return states, None
         if not is_first:
@@ -143,7 +143,7 @@ class WindowAttention(nn.Module):
         if can_fuse(self, queries):
             query, key, value = self.query(queries), self.key(windows), self.value(windows)
             rows = (query.flatten(0, -2), key.flatten(0, -3), value.flatten(0, -3), self.bias.mT)
-            mixed = Windows.apply(*(part[None] for part in rows))[0]
+            mixed = Windows.apply(*(part[None] for part in rows)).squeeze(0)
             return self.out(mixed.reshape(queries.shape))
         heads, chunk, some = (self.num_heads, -1), windows.shape[-2], queries.shape[-2]
         query = self.query(queries).unflatten(-1, heads)[..., None, :, :]

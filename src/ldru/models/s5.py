@@ -133,7 +133,7 @@ def linear_scan(decay: Tensor, driven: Tensor) -> Tensor:
     """
     if can_run(torch.view_as_real(driven)):
         parts = (torch.view_as_real(part)[None] for part in (decay, driven))
-        return torch.view_as_complex(Scan.apply(*parts)[0])
+        return torch.view_as_complex(Scan.apply(*parts).squeeze(0))
     length = driven.shape[-2]
     if length == 1:
         return driven

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError
-from ldru.kernels.support import can_run
+from ldru.kernels.support import can_run, merged
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.feed_forward import feed_forward
@@ -19,7 +19,7 @@ from ldru.models.positions import (
     Positions,
     rotate,
 )
-from ldru.models.words import check_sizes, check_words, is_word
+from ldru.models.words import check_sizes, check_words, is_word, last_of
 
 SCORES = 2**28
 """How many scores of attention may be held at once where each word has its own bias."""
@@ -135,7 +135,7 @@ class Block(nn.Module):
         asks: how many tokens.
         """
         update = dropout(self.attention(x, view, asks=asks), call)
-        x = self.attention_norm(x[:, -asks:], update)
+        x = self.attention_norm(last_of(x, asks), update)
         update = feed_forward(x, self.up, self.down)
         return self.norm(x, dropout(update, call + 1))
 
@@ -153,15 +153,63 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, view: View, *, asks: int) -> Tensor:
         """Mix the tokens of words for the last ones: [batch, length, dim] -> [batch, asks, dim]."""
+        bias = None if view.bias is None else view.bias[:, -asks:].to(x.dtype)
+        if asks == x.shape[1] <= SHORT and view.angles is None and self._can_fuse(x):
+            # One product: x is read once, and its gradient is written once.
+            weight = torch.cat([self.query.weight, self.key.weight, self.value.weight])
+            packed = functional.linear(x.flatten(0, 1), weight)
+            packed = packed.reshape(*x.shape[:2], 3, self.num_heads, -1)
+            mixed = PackedAttention.apply(packed, bias, view.is_seen)
+            return self.out(mixed.flatten(start_dim=2))
         query, key, value = (
             project(part).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-            for project, part in ((self.query, x[:, -asks:]), (self.key, x), (self.value, x))
+            for project, part in ((self.query, last_of(x, asks)), (self.key, x), (self.value, x))
         )  # [batch, heads, asks or length, width]
         if view.angles is not None:
             query, key = rotate(query, view.angles[:, -asks:]), rotate(key, view.angles)
-        bias = None if view.bias is None else view.bias[:, -asks:].to(query.dtype)
         mixed = DotProductAttention.apply(query, key, value, bias, view.is_seen)
         return self.out(mixed.transpose(1, 2).flatten(start_dim=2))
+
+    def _can_fuse(self, x: Tensor) -> bool:
+        return can_fuse(x.unflatten(-1, (self.num_heads, -1)))
+
+
+class PackedAttention(torch.autograd.Function):
+    """`DotProductAttention` of tokens that all ask, in our kernels, for words that are short.
+
+    packed: queries, keys and values side by side [batch, length, 3, heads, width]
+    -> [batch, length, heads, width]
+    """
+
+    @staticmethod
+    def forward(packed: Tensor, bias: Tensor | None, is_seen: Tensor | None) -> Tensor:
+        from ldru.kernels.attention import packed_attention
+
+        return packed_attention(packed, bias, _places(is_seen))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor | None, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        from ldru.kernels.attention import packed_attention_gradient
+
+        packed, bias, is_seen = ctx.saved_tensors
+        return packed_attention_gradient(packed, bias, _places(is_seen), gradient), None, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: Sequence[int | None], *tensors: Tensor | None
+    ) -> tuple[Tensor, int]:
+        packed, bias, is_seen = tensors
+        assert in_dims[1] is None, "the bias knows places alone, so members share it"
+        packed, is_seen = (
+            None if part is None else merged(part, axis, info.batch_size)
+            for part, axis in ((packed, in_dims[0]), (is_seen, in_dims[2]))
+        )
+        mixed = PackedAttention.apply(packed, bias, is_seen)
+        return mixed.unflatten(0, (info.batch_size, -1)), 0
 
 
 class DotProductAttention(torch.autograd.Function):
@@ -223,23 +271,20 @@ class DotProductAttention(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: Sequence[int | None], *tensors: Tensor | None
     ) -> tuple[Tensor, int]:
-        def joined(tensor: Tensor | None, axis: int | None) -> Tensor | None:
-            if tensor is None:
-                return None
-            if axis is None:
-                tensor, axis = tensor.expand(info.batch_size, *tensor.shape), 0
-            return tensor.movedim(axis, 0).flatten(end_dim=1)
-
         query, key, value, bias, is_seen = tensors
         assert in_dims[3] is None, "the bias knows places alone, so members share it"
-        query, key, value = map(joined, (query, key, value), in_dims)
-        is_seen = joined(is_seen, in_dims[4])
+        query, key, value, is_seen = (
+            None if part is None else merged(part, axis, info.batch_size)
+            for part, axis in zip(
+                (query, key, value, is_seen), (*in_dims[:3], in_dims[4]), strict=True
+            )
+        )
         mixed = DotProductAttention.apply(query, key, value, bias, is_seen)
         return mixed.unflatten(0, (info.batch_size, -1)), 0
 
 
 def can_fuse(query: Tensor) -> bool:
-    """Whether our kernels attend, with [batch, heads, asks, width] queries."""
+    """Whether our kernels attend, with queries [..., width]."""
     return query.shape[-1] <= NARROW and can_run(query)
 
 

@@ -54,3 +54,9 @@ def carry_finished(new: Tensor, old: Tensor, lengths: Tensor | None, *, place: i
 def with_empty(tokens: Tensor, *, symbol: int) -> Tensor:
     """The empty input behind every word, by its number: [batch, length] -> [batch, length + 1]."""
     return functional.pad(tokens, (0, 1), value=symbol)
+
+
+def last_of(x: Tensor, count: int) -> Tensor:
+    """The last places of words: [batch, length, ...] -> [batch, count, ...]."""
+    # A slice of everything would cost its gradient a copy.
+    return x if count == x.shape[1] else x[:, -count:]
