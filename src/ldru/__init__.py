@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.models.fixed_length import FixedLength as FixedLength
     from ldru.models.ldru import LDRU as LDRU
     from ldru.models.ldru import LDRUClassifier as LDRUClassifier
+    from ldru.models.ldru import LDRUTagger as LDRUTagger
     from ldru.models.registry import MODELS as MODELS
     from ldru.models.registry import build as build
     from ldru.models.registry import register as register
@@ -77,10 +78,16 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.tasks.word_set import WordSet as WordSet
     from ldru.training.execution import Execution as Execution
     from ldru.training.spec import TrainSpec as TrainSpec
+    from ldru.tree import Rope as Rope
     from ldru.tree import Trees as Trees
+    from ldru.tree import TreeStream as TreeStream
+    from ldru.tree import TreeWord as TreeWord
+    from ldru.tree import distributed as distributed
     from ldru.tree import draw_trees as draw_trees
+    from ldru.tree import scan_gap as scan_gap
     from ldru.tree import tree_levels as tree_levels
     from ldru.tree import tree_reduce as tree_reduce
+    from ldru.tree import tree_scan as tree_scan
 
 _HOMES = {
     "Algebra": "ldru.analysis.algebra",
@@ -96,6 +103,7 @@ _HOMES = {
     "LDRU": "ldru.models.ldru",
     "LDRUClassifier": "ldru.models.ldru",
     "LDRUSpec": "ldru.models.settings",
+    "LDRUTagger": "ldru.models.ldru",
     "LdruError": "ldru.base.errors",
     "Listing": "ldru.runs.listing",
     "MODELS": "ldru.models.registry",
@@ -107,6 +115,7 @@ _HOMES = {
     "Recipe": "ldru.paper.recipe",
     "RegularTask": "ldru.tasks.regular_task",
     "Results": "ldru.runs.results",
+    "Rope": "ldru.tree",
     "Round": "ldru.runs.prove",
     "Run": "ldru.runs.run",
     "TABLES": "ldru.paper.tables",
@@ -115,6 +124,8 @@ _HOMES = {
     "Tabular": "ldru.base.tabular",
     "Task": "ldru.tasks.task",
     "TrainSpec": "ldru.training.spec",
+    "TreeStream": "ldru.tree",
+    "TreeWord": "ldru.tree",
     "Trees": "ldru.tree",
     "WordSet": "ldru.tasks.word_set",
     "analyse_associativity": "ldru.analysis.associativity",
@@ -124,6 +135,7 @@ _HOMES = {
     "compare": "ldru.runs.compare",
     "coverage": "ldru.analysis.coverage",
     "default_training": "ldru.paper.settings",
+    "distributed": "ldru.tree.distributed",
     "draw": "ldru.figures.pictures",
     "draw_trees": "ldru.tree",
     "evaluate": "ldru.evaluation.accuracy",
@@ -144,6 +156,7 @@ _HOMES = {
     "register_operator": "ldru.operators",
     "register_table": "ldru.paper.tables",
     "register_task": "ldru.tasks.find",
+    "scan_gap": "ldru.tree",
     "table_runs": "ldru.reproduce.table_runs",
     "task": "ldru.tasks.find",
     "text": "ldru.tasks.text",
@@ -152,10 +165,11 @@ _HOMES = {
     "train_until_proved": "ldru.runs.prove",
     "tree_levels": "ldru.tree",
     "tree_reduce": "ldru.tree",
+    "tree_scan": "ldru.tree",
     "unpack": "ldru.runs.pack",
     "work_on": "ldru.reproduce.work",
 }
-_MODULES = ("listops", "text")
+_MODULES = ("distributed", "listops", "text")
 
 __all__ = list(_HOMES)
 

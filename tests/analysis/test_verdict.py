@@ -203,3 +203,21 @@ def test_an_algebra_says_where_it_knows_nothing():
         algebra.run([0, 2])
     with pytest.raises(ldru.LdruError, match="length of at least 1"):
         algebra.run(np.zeros((3, 0), dtype=int))
+
+
+def test_a_stream_of_an_algebra_is_its_run():
+    """Of random tables, of which some words need entries that are not there."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        algebra = random_algebra(rng, num_classes=3)
+        pair = np.where(rng.random(algebra.pair.shape) < 0.1, UNMET, algebra.pair)
+        algebra = Algebra(leaf=algebra.leaf, pair=pair, carry=algebra.carry, answer=algebra.answer)
+        words = rng.integers(2, size=(3, 40))
+        stream, begin = algebra.stream(batch=3), 0
+        while begin < 40:
+            size = int(rng.integers(1, 9))
+            stream.push(words[:, begin : begin + size])
+            begin = min(40, begin + size)
+            assert np.array_equal(stream.labels(), algebra.run(words[:, :begin]))
+    with pytest.raises(ldru.LdruError, match="tokens run from 0 to 1"):
+        stream.push([2, 0, 0])

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.calling import call
 
 
-@pytest.mark.parametrize("name", ["fleet", "scaling", "models", "text", "listops"])
+@pytest.mark.parametrize("name", ["fleet", "scaling", "models", "text", "listops", "scan"])
 def test_benchmarks_write_numbers_and_a_figure(capsys, tmp_path, name):
     code, _, err = call(capsys, "bench", name, "--quick", "--device", "cpu", "--out", tmp_path)
     assert code == 0, err

@@ -47,3 +47,15 @@ def test_eval_without_a_run_says_what_is_missing(capsys):
     code, _, err = call(capsys, "eval", "parity_check", "nowhere")
     assert code == 2
     assert "there is no run folder 'nowhere'" in err
+
+
+def test_every_position_is_counted_and_not_kept(capsys, run_folder, tmp_path):
+    copy = shutil.copytree(run_folder, tmp_path / "copy")
+    before = (copy / "record.json").read_text()
+    code, out, err = call(
+        capsys, "eval", copy, "--lengths", "20", "--words", "8", "--labels", "prefixes", "--json"
+    )
+    assert code == 0, err
+    assert json.loads(out)
+    assert (copy / "record.json").read_text() == before
+    assert (copy / "prefixes-20.png").exists()

@@ -43,3 +43,17 @@ def test_predict_reads_windows_lines_and_keeps_what_came_before_a_bad_one(
     assert code == 2
     assert [line.split("\t")[0] for line in out.splitlines()] == ["word", "0101", "11"]
     assert "word 3: symbol 'x' at place 2" in err
+
+
+def test_every_line_continues_a_word(capsys, run_folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("0110\n111\n\n01\n012\n"))
+    code, out, err = call(capsys, "predict", run_folder, "--stream", "--json")
+    assert code == 2
+    assert "line 5: symbol '2' at place 3" in err
+    *grown, error = [json.loads(line) for line in out.splitlines()]
+    assert set(error) == {"error"}
+    _, whole, _ = call(capsys, "predict", run_folder, "0110", "0110111", "01", "--json")
+    for answer, alone in zip(grown, json.loads(whole), strict=True):
+        assert answer["length"] == len(alone["word"])
+        assert (answer["label"], answer["expected"]) == (alone["label"], alone["expected"])
+        assert abs(answer["probability"] - alone["probability"]) < 1e-5

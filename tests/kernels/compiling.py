@@ -71,9 +71,12 @@ def main():
     print("dropout")
     settings = {"ASKS": 16, "LENGTH": 64, "WIDTH": 16, "PRECISION": "tf32"}
     settings |= {"HAS_BIAS": True, "HAS_SEEN": True}
-    for kernel in (attention.attention_kernel, attention.attention_gradient_kernel):
-        compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
-        print("attention")
+    kinds = {"seen_ptr": "*i8", "scale": "fp32"}
+    compiled(attention.attention_kernel, settings, kinds)
+    settings |= {"ROW": 192, "DIM": 64, "WIDTH": 8, "GROUP": 2, "PAD": 16, "PADDED_ASKS": 48}
+    compiled(attention.short_attention_kernel, settings, kinds)
+    compiled(attention.short_attention_gradient_kernel, settings, kinds)
+    print("attention")
     settings = {"CHUNK": 16, "KEYS": 16, "VALUES": 32, "PRECISION": "tf32"}
     compiled(delta_rule.delta_rule_kernel, {**settings, "KEEPS": True}, {})
     compiled(delta_rule.delta_rule_gradient_kernel, settings, {})

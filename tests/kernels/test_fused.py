@@ -2,6 +2,7 @@
 
 import copy
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import torch
@@ -145,6 +146,30 @@ def test_all_levels_and_what_is_computed_from_them(dim, length, is_padded, activ
     for compute in (levels, roots_and_loss):
         found = gradients(model, x, lengths, compute(model))
         assert_agree(found, gradients(exact, exact_x, lengths, compute(exact)))
+
+
+@pytest.mark.parametrize(
+    ("dim", "length", "is_padded", "activation"),
+    [(16, 5, True, "silu"), (16, 9, False, "relu"), (80, 4, True, "relu")],
+)
+def test_every_prefix(dim, length, is_padded, activation):
+    """Values, gradients and masks are those of the plain scan; a fleet's are its members'."""
+    model = encoder(dim, activation, 0.25)
+    set_keys(model, batch=3, seed=length)
+    x = torch.randn(3, length, dim, device=DEVICE)
+    exact_x, exact, lengths = x.double(), in_float64(model), None
+    if is_padded:
+        lengths = torch.tensor([length, 1, 3], device=DEVICE)
+        for row, count in enumerate(lengths):
+            x[row, count:] = float("nan")
+    for order in ("blelloch", "balanced"):
+        found = gradients(model, x, lengths, partial(model.scan, order=order))
+        assert_agree(found, gradients(exact, exact_x, lengths, partial(exact.scan, order=order)))
+    states = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    two = {name: torch.stack([part, part]) for name, part in states.items()}
+    mapped = vmap(lambda state, x: call_method(model, "scan", state, x, lengths), in_dims=(0, 0))
+    for row in mapped(two, torch.stack([x, x])):
+        torch.testing.assert_close(row, found["y"])
 
 
 @pytest.mark.parametrize(("dim", "activation"), [(16, "relu"), (80, "silu")])

@@ -6,11 +6,13 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from ldru.automata.machine import UNLABELLED, IntArray
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.tree import TreeStream
 
 UNMET = -1
 """The entry of a table for what no word of the domain ever needs."""
@@ -87,7 +89,17 @@ class Algebra:
         """
         for nodes in self.levels(tokens):
             roots = nodes[..., 0]
-        return self._complete.answer[roots]
+        return self.complete.answer[roots]
+
+    def stream(self, *, batch: int = 1) -> "AlgebraStream":
+        """Words whose tokens come one at a time or in chunks, and their labels at any time.
+
+        >>> xor = ldru.Algebra(leaf=[0, 1], pair=[[0, 1], [1, 0]], carry=[0, 1], answer=[1, 0])
+        >>> stream = xor.stream()
+        >>> [stream.push([bit]).labels().tolist() for bit in (1, 0, 1, 1)]
+        [[0], [0], [1], [0]]
+        """
+        return AlgebraStream(self, batch=batch)
 
     def levels(self, tokens: ArrayLike) -> Iterator[NDArray[np.int32]]:
         """The states of every level, leaves first: [..., length] -> [..., nodes] each.
@@ -99,12 +111,8 @@ class Algebra:
             raise LdruError(
                 f"expected words [..., length] with a length of at least 1, got {list(words.shape)}"
             )
-        if words.size and not (words.min() >= 0 and words.max() < len(self.leaf)):
-            raise LdruError(
-                f"tokens run from 0 to {len(self.leaf) - 1} here, "
-                f"got {int(words.min())} to {int(words.max())}"
-            )
-        tables = self._complete
+        self.check_tokens(words)
+        tables = self.complete
         nodes = tables.leaf.take(words)
         yield nodes
         while nodes.shape[-1] > 1:
@@ -118,14 +126,22 @@ class Algebra:
             nodes = above
             yield nodes
 
+    def check_tokens(self, words: NDArray) -> None:
+        """Raise unless every token is a symbol."""
+        if words.size and not (words.min() >= 0 and words.max() < len(self.leaf)):
+            raise LdruError(
+                f"tokens run from 0 to {len(self.leaf) - 1} here, "
+                f"got {int(words.min())} to {int(words.max())}"
+            )
+
     @cached_property
-    def _complete(self) -> "_CompleteTables":
+    def complete(self) -> "CompleteTables":
         """The tables with one more state, for everything that is not met."""
         size = self.num_states
         pair = np.full((size + 1, size + 1), size, dtype=np.int32)
         pair[:size, :size] = np.where(self.pair == UNMET, size, self.pair)
         carry = np.append(np.where(self.carry == UNMET, size, self.carry), size)
-        return _CompleteTables(
+        return CompleteTables(
             leaf=np.where(self.leaf == UNMET, size, self.leaf).astype(np.int32),
             pair=pair.ravel(),
             carry=carry.astype(np.int32),
@@ -137,7 +153,40 @@ class Algebra:
         return {name: getattr(self, name).tolist() for name in ("leaf", "pair", "carry", "answer")}
 
 
-class _CompleteTables(NamedTuple):
+class AlgebraStream:
+    """The labels of words while their tokens come; see `Algebra.stream`."""
+
+    def __init__(self, algebra: Algebra, *, batch: int) -> None:
+        self._algebra = algebra
+        tables, size = algebra.complete, algebra.num_states + 1
+        pair, carry = (torch.from_numpy(table).long() for table in (tables.pair, tables.carry))
+        self._tree = TreeStream(
+            lambda left, right: pair[left * size + right],
+            rise=lambda nodes: carry[nodes],
+            batch=batch,
+        )
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many tokens each word has."""
+        return self._tree.lengths
+
+    def push(self, tokens: ArrayLike) -> "AlgebraStream":
+        """Append one token to each word [batch], or a chunk [batch, count]."""
+        given = np.asarray(tokens)
+        self._algebra.check_tokens(given)
+        states = torch.from_numpy(self._algebra.complete.leaf.take(given)).long()
+        self._tree.push(states[..., None])
+        return self
+
+    def labels(self) -> IntArray:
+        """The labels of the words so far, as `Algebra.run` gives them: [batch]."""
+        return self._algebra.complete.answer[self._tree.value()[:, 0].numpy()]
+
+
+class CompleteTables(NamedTuple):
+    """The tables of an algebra that leave nothing open."""
+
     leaf: NDArray[np.int32]
     pair: NDArray[np.int32]
     carry: NDArray[np.int32]

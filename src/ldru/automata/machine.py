@@ -88,6 +88,21 @@ class MooreMachine(Tabular):
         """The label of a word (text), or of each word of an array: [..., length] -> [...]."""
         return self.output[self.final_states(tokens)]
 
+    def scan(self, tokens: str | ArrayLike) -> IntArray:
+        """The labels of every prefix of a word, or of each word: [..., length] -> [..., length].
+
+        >>> ldru.task("parity_check").machine.scan("0110")  # 1 for an even number of ones
+        array([1, 0, 1, 1])
+        """
+        words = self.encode(tokens) if isinstance(tokens, str) else np.asarray(tokens)
+        self.check_tokens(words)
+        labels = np.empty(words.shape, dtype=self.output.dtype)
+        states = np.full(words.shape[:-1], self.start, dtype=np.int64)
+        for position in range(words.shape[-1]):
+            states = self.delta[states, words[..., position]]
+            labels[..., position] = self.output[states]
+        return labels
+
     def final_states(self, tokens: str | ArrayLike) -> IntArray:
         """The state where a word (text), or each word of an array, ends: [..., length] -> [...]."""
         words = self.encode(tokens) if isinstance(tokens, str) else np.asarray(tokens)

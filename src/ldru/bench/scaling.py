@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from ldru.base.json import Json
 from ldru.base.precision import products_in
-from ldru.bench.timing import inner_nodes, seconds_per_call, wait
+from ldru.bench.timing import captured, inner_nodes, seconds_per_call, wait
 from ldru.models.settings import LDRUSpec
 
 LENGTHS = tuple(2**power for power in range(2, 17))
@@ -115,7 +115,7 @@ def bench_scaling(
 def _time_pass(
     model: nn.Module, tokens: Tensor, *, passes: int, device: torch.device
 ) -> dict[str, Json]:
-    """One length of one model, as a captured graph on a GPU: launches are then no one's cost."""
+    """One length of one model, as a captured graph on a GPU."""
     parameters = list(model.parameters())
 
     def one_pass() -> None:
@@ -131,7 +131,7 @@ def _time_pass(
         one_pass()
         wait(device)
         peak = torch.cuda.max_memory_allocated(device) - before
-    call = _captured(one_pass) if device.type == "cuda" else one_pass
+    call = captured(one_pass) if device.type == "cuda" else one_pass
     once = seconds_per_call(call, calls=1, device=device)
     passes = min(passes, max(8, int(1 / once)))
     seconds = seconds_per_call(call, calls=passes, device=device, times=1)
@@ -141,15 +141,3 @@ def _time_pass(
         "words_per_second": len(tokens) / seconds,
         "peak_mib": peak / 2**20,
     }
-
-
-def _captured(call: Callable[[], None]) -> Callable[[], None]:
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        call()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph.replay

@@ -105,14 +105,17 @@ def check_not_drawn(task: "Task", are_given: Mapping[str, bool]) -> None:
             )
 
 
-def lines(path: Path | None) -> Iterator[str]:
-    """Lines of a file, or of standard input, that are not empty; of those it says how many."""
+def lines(path: Path | None, *, keeps_empty: bool = False) -> Iterator[str]:
+    """Lines of a file, or of standard input; without the empty ones, of which it says how many.
+
+    keeps_empty: those come, too.
+    """
     empty = 0
     try:
         source = path.open(encoding="utf-8-sig", newline="\n") if path else nullcontext(sys.stdin)
         with source as file:
             for line in file:
-                if line.strip():
+                if line.strip() or keeps_empty:
                     yield line.rstrip("\r\n")
                 else:
                     empty += 1

@@ -12,7 +12,7 @@ from ldru.base.errors import LdruError, unknown_name
 from ldru.base.json import Json
 from ldru.cli.printing import print_rows
 
-NAMES = ("fleet", "scaling", "models", "text", "listops")
+NAMES = ("fleet", "scaling", "models", "text", "listops", "scan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Bench:
     Args:
         name: fleet (training steps of many LDRUs), scaling (one model by length), models (a step
             and a test word of every architecture), text or listops (a step on such words beside a
-            plain loop).
+            plain loop), scan (answers at every position, streams and edits).
         out: folder for the numbers and the figure; numbers already there are not overwritten.
         device: cpu or cuda; by default a GPU where there is one.
         quick: few and small cases, to see that it works.
@@ -64,6 +64,7 @@ def _benchmark(name: str, *, is_quick: bool) -> Callable[..., list[dict[str, Jso
     from ldru.bench.fleet import bench_fleet
     from ldru.bench.models import bench_models
     from ldru.bench.scaling import bench_scaling
+    from ldru.bench.scan import bench_scan
 
     if name == "fleet":
         small: dict = {"members": (1, 2), "dim": 16, "batch_size": 8, "steps": 3}
@@ -74,6 +75,9 @@ def _benchmark(name: str, *, is_quick: bool) -> Callable[..., list[dict[str, Jso
     if name == "models":
         small = {"names": ("ldru", "rnn"), "batch_size": 4, "words": 4, "steps": 2}
         return partial(bench_models, **small if is_quick else {})
+    if name == "scan":
+        small = {"dim": 8, "batch_size": 2, "length": 20, "symbols": 64, "chunk": 16}
+        return partial(bench_scan, **{**small, "edited": 100, "passes": 1} if is_quick else {})
     small = {"members": (1, 2), "cases": (Case(batch_size=4, length=8),), "dim": 8, "steps": 2}
     return partial(bench_data, name, **small if is_quick else {})
 

@@ -11,6 +11,7 @@ from tyro.conf import Positional
 
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.labels import Labels
 from ldru.cli.arguments import check_not_drawn, drawn_words, open_run
 from ldru.cli.printing import in_percent, print_rows
 from ldru.runs.shipped import find_run
@@ -39,6 +40,7 @@ class Eval:
         seed: another seed draws other words.
         plot: where to draw the curve; by default in the run folder (several runs, or shipped:
             here).
+        labels: "prefixes" counts the answers at every position; that is printed and not kept.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
@@ -49,6 +51,7 @@ class Eval:
     words: int | None = None
     seed: int = 0
     plot: Path | None = None
+    labels: Labels = "words"
     device: str | None = None
     json: bool = False
 
@@ -58,16 +61,20 @@ class Eval:
         for path in self.runs:
             find_run(path)  # says so at once where there is none
         from ldru.drawing.style import check_figure_path
-        from ldru.runs.evaluate import evaluate_and_keep
+        from ldru.runs.evaluate import evaluate_and_keep, evaluate_prefixes
         from ldru.runs.spec import check_seed
 
         drawn = drawn_words(self.lengths, self.words, usual=LENGTHS)
         seed = check_seed(self.seed)
-        name = f"accuracy-{(self.lengths or LENGTHS).replace(':', '-').replace(',', '_')}.png"
+        about = "accuracy" if self.labels == "words" else "prefixes"
+        name = f"{about}-{(self.lengths or LENGTHS).replace(':', '-').replace(',', '_')}.png"
         check_figure_path(self.plot or Path(name))
         runs = [open_run(path, device=self.device) for path in self.runs]
         parts = self._parts(runs, drawn.lengths)
-        evaluations = evaluate_and_keep(runs, parts, words=drawn.words, seed=seed)
+        if self.labels == "words":
+            evaluations = evaluate_and_keep(runs, parts, words=drawn.words, seed=seed)
+        else:
+            evaluations = evaluate_prefixes(runs, parts, words=drawn.words, seed=seed)
         if len(runs) > 1:
             self._compare(runs, evaluations, plot=self.plot or Path(f"compared-{name}"))
             return

@@ -27,6 +27,8 @@ class Predict:
         words: words in the task's alphabet, or expressions such as '[MAX 2 9 [MIN 4 7 ] 0 ]', or
             texts (a pair with a tab between); without any, lines of standard input are read.
         file: lines of this file instead.
+        stream: every line continues one word, which is answered after each; an empty line begins a
+            new one. Takes as much memory as the logarithm of its length.
         vocabulary: the vocab.txt that texts are read with, where the store has none yet.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
@@ -35,6 +37,7 @@ class Predict:
     run: Positional[Path]
     words: Positional[tuple[str, ...]] = ()
     file: Path | None = None
+    stream: bool = False
     vocabulary: Path | None = None
     device: str | None = None
     json: bool = False
@@ -48,6 +51,9 @@ class Predict:
         run = open_run(self.run, device=self.device)
         if self.vocabulary is not None:
             _keep_vocabulary(run, self.vocabulary)
+        if self.stream:
+            self._answer_growing(run)
+            return
         is_asked_live = not self.words and self.file is None and sys.stdin.isatty()
         found = predict_stream(
             run, self.words or lines(self.file), at_once=1 if is_asked_live else PART_WORDS
@@ -67,6 +73,19 @@ class Predict:
             print(row if number else f"{head}\n{row}")
         if cut:
             say(f"{cut} texts were longer than the model takes, and cut")
+
+    def _answer_growing(self, run: "Run") -> None:
+        from ldru.runs.predict import predict_growing
+
+        if not self.json:
+            print("length\tlabel\tprobability\texpected", flush=True)
+        for grown in predict_growing(run, self.words or lines(self.file, keeps_empty=True)):
+            if self.json:
+                print(json.dumps(dataclasses.asdict(grown)), flush=True)
+                continue
+            expected = "-" if grown.expected is None else grown.expected
+            row = f"{grown.length}\t{grown.label}\t{grown.probability:.4f}\t{expected}"
+            print(row, flush=True)
 
 
 def _keep_vocabulary(run: "Run", path: Path) -> None:

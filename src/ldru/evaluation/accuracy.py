@@ -1,6 +1,6 @@
 """Accuracy by length or test set: how often a model is right, and how often it could by chance."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,13 +9,16 @@ from torch import Tensor
 
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.labels import Labels, check_labels
 from ldru.base.precision import Precision
 from ldru.base.tabular import Tabular
 from ldru.drawing.curves import Curve, curves_figure
 from ldru.evaluation.answers import Score, answers_and_labels
 from ldru.evaluation.lengths import WORDS
 from ldru.evaluation.statistics import wilson_interval
+from ldru.tasks.batch import PaddedBatch
 from ldru.tasks.find import as_task
+from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.task import Part, Task
 
 if TYPE_CHECKING:
@@ -187,6 +190,7 @@ def evaluate(
     device: torch.device | str = "cpu",
     precision: Precision | None = None,
     on_part: Callable[[Part], None] | None = None,
+    labels: Labels = "words",
 ) -> Evaluation:
     """Count right answers on test words of each length or set, the same words for every model.
 
@@ -197,6 +201,8 @@ def evaluate(
     words, seed: how many words are drawn, and by what; for a data set they mean nothing.
     precision: of products on a GPU; None leaves it as it is.
     on_part: called with each length or set when it is done.
+    labels: "prefixes" counts the answers at every position, of a score [batch, length, classes];
+        for a regular language. What is counted as words are then prefixes.
 
     >>> def guess(tokens):
     ...     return torch.tensor([0.0, 1.0]).expand(len(tokens), 2)  # always the label 1
@@ -205,15 +211,29 @@ def evaluate(
     """
     if words < 1:
         raise LdruError(f"at least one word per length is needed, got {words}")
+    check_labels(labels)
     by_part: dict[Part, PartResult] = {}
     task = as_task(task)
     for part in task.check_parts(parts):
         batches = task.test_words(part, words=words, seed=seed, device=device)
-        answers, labels = answers_and_labels(score, batches, precision=precision)
-        by_part[part] = count_answers(answers, labels, task.num_classes)
+        if labels == "prefixes":
+            batches = _with_prefix_labels(task, batches)
+        answers, right = answers_and_labels(score, batches, precision=precision)
+        # A prefix may be outside the domain.
+        by_part[part] = count_answers(answers[right >= 0], right[right >= 0], task.num_classes)
         if on_part is not None:
             on_part(part)
     return Evaluation(by_part=by_part)
+
+
+def _with_prefix_labels(task: Task, batches: Iterable[PaddedBatch]) -> Iterator[PaddedBatch]:
+    if not isinstance(task, RegularTask):
+        raise LdruError(
+            f"{task.name!r} is a data set, which labels whole words: evaluate it with "
+            "labels='words'"
+        )
+    for batch in batches:
+        yield PaddedBatch(batch.tokens, task.label_prefixes(batch.tokens), batch.lengths)
 
 
 def count_answers(answers: Tensor, labels: Tensor, num_classes: int) -> PartResult:

@@ -32,6 +32,8 @@ def answers_and_labels(
 def ask(score: Score, batch: PaddedBatch, *, precision: Precision | None = None) -> Tensor:
     """Score words, some at a time: tokens [..., batch, length] -> [..., batch, classes].
 
+    A function that scores every position gives [..., batch, length, classes].
+
     precision: of products on a GPU; None leaves it as it is.
     """
     tokens, _, lengths = batch
@@ -45,4 +47,4 @@ def ask(score: Score, batch: PaddedBatch, *, precision: Precision | None = None)
                 scored.append(score(tokens[..., some, :]))
             else:
                 scored.append(score(tokens[..., some, :], lengths[..., some]))
-    return torch.cat(scored, dim=-2)
+    return torch.cat(scored, dim=tokens.ndim - 2)

@@ -85,7 +85,20 @@ def data_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
     return figure
 
 
+def scan_figure(rows: Sequence[Mapping[str, Json]]) -> "Figure":
+    """Milliseconds of answers at every position, of a streamed vector and of an edit."""
+    figure = new_figure(width=8, height=4)
+    axes = figure.subplots()
+    names = [f"{row['what']} (length {_number(row['length']):,.0f})" for row in rows]
+    axes.barh(names, [_number(row["ms"]) for row in rows])
+    axes.set(xscale="log", xlabel="milliseconds")
+    axes.grid(alpha=0.3, axis="x")
+    axes.invert_yaxis()
+    return figure
+
+
 BENCHMARK_FIGURES = {
+    "scan": scan_figure,
     "fleet": fleet_figure,
     "scaling": scaling_figure,
     "models": models_figure,

@@ -274,7 +274,9 @@ def packed_attention_gradient(
     """The gradient of what is packed, from that of the mixed values; of short words."""
     packed = packed.contiguous()
     found = torch.empty_like(packed)
-    _differentiate(*packed.unbind(dim=2), bias, is_seen, gradient, found.unbind(dim=2), parts=3)
+    query, key, value = packed.unbind(dim=2)
+    of_parts = found.unbind(dim=2)
+    _differentiate(query, key, value, bias, is_seen, gradient, of_parts, parts=3)
     return found
 
 

@@ -12,7 +12,20 @@ from ldru.kernels import support
 from ldru.kernels.reduction import fused
 from ldru.layers.dropout import PLACES
 from ldru.operators import MLPOperator
-from ldru.tree import Combine, Level, RandomTrees, Trees, tree_levels, tree_reduce
+from ldru.tree import (
+    Combine,
+    Level,
+    Order,
+    RandomTrees,
+    Trees,
+    check_lengths,
+    fill,
+    scan_levels,
+    tree_levels,
+    tree_reduce,
+    tree_scan,
+    without_padding,
+)
 
 if TYPE_CHECKING:
     from ldru.models.ldru import LDRU
@@ -57,6 +70,36 @@ def reduce_along(
         )
     drawn = trees.draw() if isinstance(trees, RandomTrees) else trees
     return tree_reduce(_merging(kernels, drop), x, lengths, trees=drawn, backend="batched")
+
+
+def scan(encoder: "LDRU", x: Tensor, lengths: Tensor | None, *, order: Order) -> Tensor:
+    """Reduce every prefix of words: [batch, length, dim] -> [batch, length, dim].
+
+    The kernels merge a level's pairs as words of two; what rises goes through the block alone.
+    """
+    name, _ = choose(encoder, x)
+    if name == "reference":
+        raise LdruError("backend 'reference' reduces whole words alone; take 'batched' for a scan")
+    if name != "fused":
+        return tree_scan(encoder.combine, x, lengths, encoder.finish(), order=order)
+    kernels = fused.Kernels(encoder.operator, encoder.block)
+    if order != "balanced":
+        merge = _merging(kernels, encoder.dropout.drop(x))
+        return tree_scan(merge, x, lengths, order=order)
+    check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
+    merge = _merging(kernels, drop=None)
+    level_numbers = itertools.count()
+
+    def step(left: Tensor, right: Tensor, rising: Tensor) -> Tensor:
+        merged = merge(left, right)
+        return torch.cat([merged, encoder.block(rising)], dim=1) if rising.shape[1] else merged
+
+    def drop(nodes: Tensor) -> Tensor:
+        return encoder.dropout(nodes, next(level_numbers))
+
+    if lengths is None:
+        return scan_levels(step, x, drop)
+    return without_padding(scan_levels(step, fill(x, lengths), drop), lengths)
 
 
 def _merging(kernels: fused.Kernels, drop: fused.Drop | None) -> Combine:

@@ -1,7 +1,7 @@
 """The Log-Depth Recurrent Unit: an encoder, and a classifier of token sequences on top of it."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, get_args
 
 import torch
@@ -16,6 +16,7 @@ from ldru.layers.linear import Linear
 from ldru.layers.residual_block import ResidualBlock
 from ldru.models import backends
 from ldru.models.backends import check_backend
+from ldru.models.streams import EncoderStream, TokenStream
 from ldru.models.stretches import nodes_above, shared_levels
 from ldru.models.words import check_sizes, check_words, is_word
 from ldru.operators import build_operator
@@ -23,12 +24,14 @@ from ldru.tree import (
     Combine,
     Finish,
     Level,
+    Order,
     RandomTrees,
     Trees,
     associativity_loss,
     check_lengths,
     fill,
     has_values,
+    without_padding,
 )
 
 Empty = Literal["error", "zero", "learned"]
@@ -119,6 +122,42 @@ class LDRU(nn.Module):
         Passed nodes go through no block and no dropout.
         """
         return backends.reduce_along(self, self.leaves(x, lengths), trees, lengths)
+
+    def scan(
+        self,
+        x: Tensor,
+        lengths: Tensor | Sequence[int] | None = None,
+        *,
+        attention_mask: Tensor | None = None,
+        order: Order = "balanced",
+    ) -> Tensor:
+        """Encode every prefix of words: [batch, length, dim] -> [batch, length, dim].
+
+        Entry t is the code of the first t + 1 vectors, in logarithmic depth; entries behind a
+        word's end are zero. order: see `tree_scan`.
+        """
+        lengths = lengths_of(x, lengths, attention_mask)
+        if lengths is None or self.empty == "error":
+            return backends.scan(self, self.leaves(x, lengths), lengths, order=order)
+        # An empty row is computed as a word of one zero, which is no entry of it.
+        x, some = x.masked_fill((lengths == 0)[:, None, None], 0), lengths.clamp(min=1)
+        entries = backends.scan(self, self.leaves(x, some), some, order=order)
+        return without_padding(entries, lengths)
+
+    def stream(self, *, batch: int = 1, state: Mapping[str, Tensor] | None = None) -> EncoderStream:
+        """Words whose vectors come one at a time or in chunks, and their codes at any time.
+
+        state: what another stream of this encoder gave as its `state()`, to go on from there.
+
+        >>> encoder = ldru.LDRU(16).eval()
+        >>> stream = encoder.stream()
+        >>> word = torch.randn(1, 1000, 16)
+        >>> for vectors in word.split(7, dim=1):
+        ...     stream = stream.push(vectors)
+        >>> bool(torch.allclose(stream.code(), encoder(word), atol=1e-4))
+        True
+        """
+        return EncoderStream(self, batch=batch, state=state)
 
     def levels(self, x: Tensor, lengths: Tensor | None = None) -> list[Level]:
         """Encode words and keep every level of their trees, from the leaves to the root."""
@@ -266,6 +305,26 @@ class LDRUClassifier(nn.Module):
         leaves = self._leaves(tokens, lengths)
         return self.head(backends.reduce_along(self.encoder, leaves, trees, lengths))
 
+    def scan(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes of every prefix: [batch, length] -> [batch, length, classes].
+
+        Entry t scores the first t + 1 tokens; behind a word's end the scores mean nothing.
+        """
+        leaves = self._leaves(tokens, lengths)
+        return self.head(backends.scan(self.encoder, leaves, lengths, order="balanced"))
+
+    def stream(self, *, batch: int = 1, state: Mapping[str, Tensor] | None = None) -> TokenStream:
+        """Words whose tokens come one at a time or in chunks, and their scores at any time.
+
+        state: what another stream of this model gave as its `state()`, to go on from there.
+
+        >>> model = ldru.LDRUClassifier(vocab_size=2, num_classes=2, dim=16).eval()
+        >>> stream = model.stream().push(torch.tensor([1])).push(torch.tensor([[0, 1, 1]]))
+        >>> stream.lengths, stream.scores().shape
+        ([4], torch.Size([1, 2]))
+        """
+        return TokenStream(self, batch=batch, state=state)
+
     def levels(self, tokens: Tensor, lengths: Tensor | None = None) -> list[Level]:
         """Every level of the words' trees, from the leaves to the root."""
         leaves = self._leaves(tokens, lengths)
@@ -309,3 +368,24 @@ class LDRUClassifier(nn.Module):
             # Equal tokens have equal leaves, so the block sees each symbol once.
             return look_up(self.symbol_leaves(), tokens)
         return self.encoder.leaves(self.embedding(tokens), lengths)
+
+
+class LDRUTagger(LDRUClassifier):
+    """Answer at every position: embedding, LDRU over every prefix, linear head.
+
+    Its weights are a classifier's: one can take the other's.
+
+    >>> tagger = ldru.LDRUTagger(vocab_size=2, num_classes=3, dim=16).eval()
+    >>> tokens = torch.tensor([[0, 1, 1, 0, 1]])
+    >>> tagger(tokens).shape
+    torch.Size([1, 5, 3])
+    >>> classifier = ldru.LDRUClassifier(vocab_size=2, num_classes=3, dim=16).eval()
+    >>> classifier.load_state_dict(tagger.state_dict())
+    <All keys matched successfully>
+    >>> bool(torch.allclose(tagger(tokens)[:, 2], classifier(tokens[:, :3]), atol=1e-5))
+    True
+    """
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Score the classes at every position: [batch, length] -> [batch, length, classes]."""
+        return self.scan(tokens, lengths)

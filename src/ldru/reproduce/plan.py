@@ -29,7 +29,7 @@ SECONDS_PER_DATA_STEP = {"cuda": 0.002, "cpu": 0.5}
 """Of any model on a data set: 1.2 to 3 ms in fleets of five on an H200, on a CPU a guess."""
 
 # A training step over the LDRU's: in fleets of 63 on an H200, of whole columns where they were
-# trained (lstm, s5, bbt_grc, sd_ssm, transformer_alibi, which stands for those that rotate nothing),
+# trained (lstm, s5, bbt_grc, sd_ssm, transformer_alibi, which stands for all that rotate nothing),
 # else at length 40; and on a CPU core (see `benchmarks/`).
 STEP_RATIOS = {
     "ldru": {"cuda": 1.0, "cpu": 1.0},

@@ -63,6 +63,19 @@ def evaluate_and_keep(
         return evaluate_missing(runs, parts, words=words, seed=seed, on_part=advance)
 
 
+def evaluate_prefixes(
+    runs: Sequence[Run], parts: Sequence[Part], *, words: int, seed: int
+) -> list[Evaluation]:
+    """Answers of runs at every position, with a progress bar; no record keeps them."""
+    with counting("evaluating every position", total=len(runs) * len(parts)) as advance:
+        return [
+            run.compute_evaluation(
+                parts, words=words, seed=seed, on_part=advance, labels="prefixes"
+            )
+            for run in runs
+        ]
+
+
 def evaluate_missing(
     runs: Sequence[Run],
     parts: Sequence[Part],

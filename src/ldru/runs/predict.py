@@ -12,6 +12,7 @@ from torch import nn
 from ldru.base.errors import LdruError
 from ldru.base.precision import Precision
 from ldru.evaluation.answers import ask
+from ldru.models.ldru import LDRUClassifier
 from ldru.tasks.padded import batches_by_length
 from ldru.tasks.task import Encoded, Task, Tokens
 from ldru.tasks.word_set import WordSet
@@ -90,6 +91,47 @@ def predict_stream(
             raise LdruError(f"word {done + len(good) + 1}: {reason}") from problem
         yield from found
         done += len(part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grown:
+    """A model's answer to a word that has grown to some length, and the right one."""
+
+    length: int
+    label: int
+    probability: float
+    expected: int | None
+
+
+def predict_growing(run: "Run", lines: Iterable[str]) -> Iterator[Grown]:
+    """Answers to a word that every line continues; an empty line begins a new word."""
+    machine = run.language.machine
+    model = run.model
+    if not isinstance(model, LDRUClassifier):
+        raise LdruError(
+            f"{run.spec.name} reads whole words only: no other model than an LDRU answers while a "
+            "word grows"
+        )
+    stream, state = model.stream(), machine.start
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            stream, state = model.stream(), machine.start
+            continue
+        try:
+            tokens = machine.encode(line)
+        except LdruError as problem:
+            raise LdruError(f"line {number}: {problem}") from problem
+        for token in tokens.tolist():
+            state = machine.delta[state, token]
+        scores = stream.push(torch.from_numpy(tokens).to(run.device)[None]).scores()
+        share, label = scores[0].softmax(dim=-1).max(dim=-1)
+        expected = int(machine.output[state])
+        yield Grown(
+            length=stream.lengths[0],
+            label=int(label),
+            probability=float(share),
+            expected=None if expected < 0 else expected,
+        )
 
 
 def _answers(

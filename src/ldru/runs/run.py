@@ -13,8 +13,11 @@ from torch import Tensor, nn
 from ldru.analysis.extract import extract
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError, RunError
+from ldru.base.labels import Labels
 from ldru.evaluation.accuracy import Evaluation, evaluate
+from ldru.evaluation.answers import Score
 from ldru.evaluation.lengths import WORDS
+from ldru.models.ldru import LDRUClassifier
 from ldru.runs.folder import WEIGHTS, RunFolder
 from ldru.runs.predict import Prediction, predict
 from ldru.runs.record import Record
@@ -89,10 +92,17 @@ class Run:
         return replace(self, folder=folder)
 
     def evaluate(
-        self, lengths: Iterable[Part] | None = None, *, words: int = WORDS
+        self,
+        lengths: Iterable[Part] | None = None,
+        *,
+        words: int = WORDS,
+        labels: Labels = "words",
     ) -> dict[Part, float]:
-        """Accuracy by length on test words; of a data set by test set, by default all."""
-        return self.compute_evaluation(lengths, words=words).accuracy
+        """Accuracy by length on test words; of a data set by test set, by default all.
+
+        labels: "prefixes" counts the answers at every position of the words.
+        """
+        return self.compute_evaluation(lengths, words=words, labels=labels).accuracy
 
     def compute_evaluation(
         self,
@@ -101,8 +111,17 @@ class Run:
         words: int = WORDS,
         seed: int = 0,
         on_part: Callable[[Part], None] | None = None,
+        labels: Labels = "words",
     ) -> Evaluation:
         """Count right answers by length or test set; see `ldru.evaluate`."""
+        score: Score = self.model
+        if labels == "prefixes":
+            if not isinstance(self.model, LDRUClassifier):
+                raise LdruError(
+                    f"{self.spec.name} gives no answer at every position; evaluate it with "
+                    "labels='words'"
+                )
+            score = self.model.scan
         self.check_store()
         if parts is None:
             parts = self.task.test_parts
@@ -111,7 +130,7 @@ class Run:
             if not parts:
                 raise LdruError(f"{self.task.name} has no test sets; name a set of its words")
         return evaluate(
-            self.model,
+            score,
             self.task,
             parts,
             words=words,
@@ -119,6 +138,7 @@ class Run:
             device=self.device,
             precision=self.spec.train.precision,
             on_part=on_part,
+            labels=labels,
         )
 
     def plot(self, lengths: Iterable[int] | None = None, *, words: int = WORDS) -> "Figure":

@@ -8,6 +8,8 @@ from torch import Tensor
 class Batch(NamedTuple):
     """Words of one length with their labels: [batch, length], [batch].
 
+    Where every prefix is labelled, labels are [batch, length].
+
     >>> draws = torch.Generator().manual_seed(0)
     >>> tokens, labels = ldru.task("dyck_2").sample(batch_size=4, length=6, generator=draws)
     >>> tokens.shape, labels.shape

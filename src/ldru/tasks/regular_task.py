@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from ldru.automata.counting import Domain
 from ldru.automata.machine import MooreMachine
 from ldru.base.errors import LdruError
+from ldru.base.labels import Labels, check_labels
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.tasks.batch import Batch, PaddedBatch
 from ldru.tasks.spec import TaskSpec
@@ -114,23 +115,30 @@ class RegularTask(Task):
         length: int = 40,
         split: Split = "train",
         generator: Generator,
+        labels: Labels = "words",
     ) -> Batch:
         """Words of one length on the generator's device: [batch, length], [batch].
 
         split: "train" or "test"; they differ for Dyck languages, whose training words are noisy.
+        labels: of whole words, or "prefixes" for those of every prefix [batch, length]; -1 where a
+            prefix is outside the domain.
         """
+        check_labels(labels)
         if split not in ("train", "test"):
             raise LdruError(f"split must be 'train' or 'test', got {split!r}")
         if batch_size < 1:
             raise LdruError(f"batch_size must be at least 1, got {batch_size}")
         low, high = -(2**31), 2**31
         key = torch.randint(low, high, (2,), generator=generator, device=generator.device)
-        return self.draw(
+        drawn = self.draw(
             fold(key.to(torch.int32), Stream.USER),
             batch_size=batch_size,
             length=length,
             split=split,
         )
+        if labels == "words":
+            return drawn
+        return Batch(tokens=drawn.tokens, labels=self.label_prefixes(drawn.tokens))
 
     def draw(self, key: Tensor, *, batch_size: int, length: int, split: Split) -> Batch:
         """The words that a key names: [..., 2] -> [..., batch, length], [..., batch]."""
@@ -148,6 +156,11 @@ class RegularTask(Task):
     def label(self, tokens: Tensor) -> Tensor:
         """The labels of any words, -1 outside the domain: [..., batch, length] -> [..., batch]."""
         return _tables(self.machine, tokens.device).label(tokens.transpose(-1, -2))
+
+    def label_prefixes(self, tokens: Tensor) -> Tensor:
+        """The labels of every prefix, -1 outside the domain: [..., length] -> [..., length]."""
+        columns = tokens.transpose(-1, -2)
+        return _tables(self.machine, tokens.device).label_prefixes(columns).transpose(-1, -2)
 
     def shares(self, batch_size: int, length: int, split: Split) -> list[tuple[Share, int]]:
         """The shares of a batch of words of one length, and how many words each has."""

@@ -101,6 +101,14 @@ class Tables:
             places = self.delta[places + row]
         return self.output[places // self.machine.num_symbols]
 
+    def label_prefixes(self, tokens: Tensor) -> Tensor:
+        """The machine's answers to every prefix: [..., length, count] -> [..., length, count]."""
+        places, found = torch.full_like(tokens[..., 0, :], self.start), []
+        for row in tokens.unbind(dim=-2):
+            places = self.delta[places + row]
+            found.append(places)
+        return self.output[torch.stack(found, dim=-2) // self.machine.num_symbols]
+
 
 def draw_share(
     share: Share, tables: Tables, key: Tensor, *, count: int, length: int

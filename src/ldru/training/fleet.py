@@ -28,7 +28,7 @@ from ldru.training.draws.base import random_tree_steps
 from ldru.training.draws.regular import RegularDraws
 from ldru.training.fused_optimizer import make_optimizer
 from ldru.training.hard_words import SEARCH_EVERY, HardWords
-from ldru.training.loss import cross_entropy, within_classes
+from ldru.training.loss import cross_entropy, prefix_cross_entropy, within_classes
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
 from ldru.training.spec import TrainSpec, conflicts
@@ -36,6 +36,9 @@ from ldru.tree import RandomTrees
 
 WITH_ASSOCIATIVITY, ALONG_TREES = "forward_with_associativity", "forward_along"
 """Methods of models that reduce words in a tree, by an operator."""
+
+AT_EVERY_POSITION = "scan"
+"""The method of models that answer to every prefix of a word."""
 
 
 class StepShape(NamedTuple):
@@ -140,6 +143,8 @@ class Fleet:
             _check_method(self.skeleton, WITH_ASSOCIATIVITY, "associativity")
         if self.settings.random_trees:
             _check_method(self.skeleton, ALONG_TREES, "random_trees")
+        if self.settings.labels == "prefixes":
+            self._check_prefixes()
 
     def plan(self, begin: int, end: int) -> list[StepShape]:
         """Make ready for steps begin..end - 1: the shape of each."""
@@ -181,12 +186,24 @@ class Fleet:
     def losses(self, batch: PaddedBatch) -> Tensor:
         """Of every member in training mode: cross entropy, and associativity if asked [members]."""
         words = (batch.tokens, batch.lengths)
+        if self.settings.labels == "prefixes":
+            scores = self._call(AT_EVERY_POSITION, *words, is_training=True)
+            return prefix_cross_entropy(scores, self._prefix_labels(batch), self._classes)
         if not self.settings.associativity:
             scores = self._call("forward", *words, is_training=True)
             return cross_entropy(scores, batch.labels, self._classes)
         scores, lost = self._call(WITH_ASSOCIATIVITY, *words, is_training=True)
         losses = cross_entropy(scores, batch.labels, self._classes)
         return losses + self._associativity * lost.mean(dim=1)
+
+    def _prefix_labels(self, batch: PaddedBatch) -> Tensor:
+        """The labels of all prefixes of words, -1 where there is none: [members, batch, length]."""
+        assert isinstance(self.draws, RegularDraws)
+        labels = self.draws.label_prefixes(batch.tokens)
+        if batch.lengths is None:
+            return labels
+        place = torch.arange(labels.shape[2], device=self.device)
+        return torch.where(place < batch.lengths[..., None], labels, -1)
 
     def losses_along_trees(self, batch: PaddedBatch) -> Tensor:
         """Cross entropy of every member in training mode, along random trees [members]."""
@@ -299,6 +316,18 @@ class Fleet:
         """The tensors that a step changes, each [members, parameters]."""
         averages = {} if self.average is None else {"average": self.average.matrix}
         return {"parameters": self.parameters.matrix, **averages, **self.optimizer.state}
+
+    def _check_prefixes(self) -> None:
+        if not isinstance(self.draws, RegularDraws):
+            raise LdruError(
+                f"{self.members[0].task.name!r} is a data set, which labels whole words: train it "
+                "with labels='words'"
+            )
+        if not hasattr(self.skeleton, AT_EVERY_POSITION):
+            raise LdruError(
+                f"{type(self.skeleton).__name__} gives no answer at every position: train it with "
+                "labels='words', or take the model ldru"
+            )
 
     def _make_hard_words(self) -> HardWords:
         if not isinstance(self.draws, RegularDraws):

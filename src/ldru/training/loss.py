@@ -17,6 +17,18 @@ def cross_entropy(scores: Tensor, labels: Tensor, classes: Tensor) -> Tensor:
     return -scores.log_softmax(dim=-1).gather(-1, labels[..., None])[..., 0].mean(dim=1)
 
 
+def prefix_cross_entropy(scores: Tensor, labels: Tensor, classes: Tensor) -> Tensor:
+    """Mean over all labelled prefixes: [members, batch, length, width], ... -> [members].
+
+    labels: [members, batch, length], -1 where there is none; classes: as for `cross_entropy`.
+    """
+    scores, labels = scores.flatten(1, 2), labels.flatten(1)
+    logs = within_classes(scores, classes).log_softmax(dim=-1)
+    own = logs.gather(-1, labels.clamp(min=0)[..., None])[..., 0]
+    is_labelled = labels >= 0
+    return -torch.where(is_labelled, own, 0).sum(dim=1) / is_labelled.sum(dim=1)
+
+
 def within_classes(scores: Tensor, classes: Tensor) -> Tensor:
     """Scores with minus infinity outside each member's own classes: [members, batch, width]."""
     number = torch.arange(scores.shape[-1], device=scores.device)

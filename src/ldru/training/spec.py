@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from ldru.base.errors import LdruError
 from ldru.base.json import LATER
+from ldru.base.labels import Labels
 from ldru.base.precision import Precision
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class TrainSpec:
         decay: of the learning rate after the warm-up, to zero at the last step.
         average: share of the steps over which weights are averaged; 0 keeps no average.
         keep: which weights a run has in the end, and is validated with.
+        labels: what a model is told: the labels of words, or of all their prefixes ("prefixes").
+            Steps along random trees are told those of words.
     """
 
     steps: int | None = None
@@ -71,6 +74,7 @@ class TrainSpec:
     decay: Decay = field(default="none", metadata=LATER)
     average: float = field(default=0.0, metadata=LATER)
     keep: Kept = field(default="last", metadata=LATER)
+    labels: Labels = field(default="words", metadata=LATER)
 
     def check(self) -> None:
         """Raise on values that no training can use."""
@@ -100,6 +104,8 @@ class TrainSpec:
             )
         if self.keep == "average" and not self.average:
             raise LdruError("keep='average' needs an average: give average a share of the steps")
+        if self.labels == "prefixes" and self.associativity:
+            raise LdruError("labels='prefixes' goes with no associativity loss: give one of them")
         if not self.clip > 0:
             raise LdruError(f"clip must be positive, got {self.clip}")
         for name, known in (
@@ -107,6 +113,7 @@ class TrainSpec:
             ("precision", get_args(Precision)),
             ("decay", get_args(Decay)),
             ("keep", get_args(Kept)),
+            ("labels", get_args(Labels)),
         ):
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")

@@ -1,7 +1,9 @@
 """Words of regular languages, drawn on the device: every step has words of one length."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,6 +67,35 @@ class RegularDraws(Draws):
             self._word_lengths[length] = torch.tensor(word_lengths, device=self.device)
         lengths = self._word_lengths[length][:, None].expand(labels.shape)
         return PaddedBatch(tokens, labels, lengths)
+
+    def label_prefixes(self, tokens: Tensor) -> Tensor:
+        """The labels of all prefixes, -1 where there is none: [members, batch, length] -> same."""
+        starts, ways, labels = self._machines
+        places, found = starts[:, None].expand(tokens.shape[:2]), []
+        for column in tokens.unbind(dim=-1):
+            places = ways[places + column]
+            found.append(labels[places])
+        return torch.stack(found, dim=-1)
+
+    @cached_property
+    def _machines(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The machines of all members in one row of numbers, by state and symbol.
+
+        From which place each starts, where a symbol leads, and the label of a place.
+        """
+        starts, ways, labels, begin = [], [], [], 0
+        for task in self.tasks:
+            machine = task.machine
+            starts.append(begin + machine.start * machine.num_symbols)
+            ways.append(begin + machine.delta.ravel() * machine.num_symbols)
+            labels.append(np.repeat(machine.output, machine.num_symbols))
+            begin += machine.delta.size
+        device = self.device
+        return (
+            torch.tensor(starts, device=device),
+            torch.from_numpy(np.concatenate(ways)).to(device),
+            torch.from_numpy(np.concatenate(labels)).to(device),
+        )
 
     def _draw(
         self, stream: Stream, step: Tensor | None, *, batch_size: int, length: int, split: Split
