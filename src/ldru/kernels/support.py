@@ -36,9 +36,9 @@ def is_interpreted() -> bool:
 def can_run(tensor: Tensor) -> bool:
     """Whether the kernels of single layers compute with such numbers.
 
-    A compiler makes kernels of its own.
+    A compiler makes kernels of its own, and without numbers there is nothing to launch.
     """
-    is_wanted = _SWITCH["layers"] and not torch.compiler.is_compiling()
+    is_wanted = _SWITCH["layers"] and not torch.compiler.is_compiling() and tensor.numel() > 0
     return is_wanted and why_not(tensor.device, tensor.dtype) is None
 
 

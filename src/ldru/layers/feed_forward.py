@@ -12,9 +12,9 @@ def feed_forward(x: Tensor, up: Linear, down: Linear) -> Tensor:
     """down(relu(up(x))): [..., inputs] -> [..., outputs]."""
     if not can_run(x):
         return down(functional.relu(up(x)))
-    rows = functional.linear(x.flatten(0, -2), up.weight)
+    rows = functional.linear(x.reshape(-1, x.shape[-1]), up.weight)
     hidden = BiasReLU.apply(rows[None], up.bias[None]).squeeze(0)
-    return down(hidden).unflatten(0, x.shape[:-1])
+    return down(hidden).reshape(*x.shape[:-1], down.out_features)
 
 
 def silu_product(gate: Tensor, value: Tensor) -> Tensor:

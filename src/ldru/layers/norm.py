@@ -22,7 +22,7 @@ class AddNorm(nn.Module):
         """[..., dim], [..., dim] -> [..., dim]."""
         if not (can_run(x) and can_run(update)):
             return functional.layer_norm(x + update, (self.dim,), self.weight, self.bias, EPSILON)
-        rows = x.flatten(0, -2)[None], update.flatten(0, -2)[None]
+        rows = x.reshape(1, -1, self.dim), update.reshape(1, -1, self.dim)
         return AddedNorm.apply(*rows, self.weight[None], self.bias[None]).reshape(x.shape)
 
 

@@ -3,7 +3,9 @@
 from torch import Tensor, nn
 
 from ldru.layers.activations import activation_named
+from ldru.layers.feed_forward import feed_forward
 from ldru.layers.linear import Linear
+from ldru.layers.norm import AddNorm
 
 
 class ResidualBlock(nn.Module):
@@ -14,9 +16,11 @@ class ResidualBlock(nn.Module):
         self.dim, self.activation = dim, activation
         self.up = Linear(dim, 4 * dim)
         self.down = Linear(4 * dim, dim)
-        self.norm = nn.LayerNorm(dim)
+        self.norm = AddNorm(dim)
 
     def forward(self, state: Tensor) -> Tensor:
         """Refine states: [..., dim] -> [..., dim]."""
+        if self.activation == "relu":
+            return self.norm(state, feed_forward(state, self.up, self.down))
         act = activation_named(self.activation)
-        return self.norm(state + self.down(act(self.up(state))))
+        return self.norm(state, self.down(act(self.up(state))))
