@@ -69,14 +69,15 @@ def main():
     pointers = {"keys_ptr": "*i32", "cut_ptr": "*i32"}
     compiled(dropout.dropout_kernel, {"ELEMENTS": dropout.ELEMENTS}, pointers)
     print("dropout")
-    settings = {"ASKS": 16, "LENGTH": 64, "WIDTH": 16, "PRECISION": "tf32"}
-    settings |= {"HAS_BIAS": True, "HAS_SEEN": True}
-    kinds = {"seen_ptr": "*i8", "scale": "fp32"}
-    compiled(attention.attention_kernel, settings, kinds)
-    settings |= {"ROW": 192, "DIM": 64, "WIDTH": 8, "GROUP": 2, "PAD": 16, "PADDED_ASKS": 48}
-    compiled(attention.short_attention_kernel, settings, kinds)
-    compiled(attention.short_attention_gradient_kernel, settings, kinds)
-    print("attention")
+    settings = {"ROW": 192, "DIM": 64, "WIDTH": 8, "GROUP": 2, "PAD": 16, "ASKS": 16, "LENGTH": 64}
+    settings |= {"HAS_BIAS": True, "HAS_SEEN": True, "PRECISION": "tf32"}
+    for kernel in (
+        attention.long_attention_kernel,
+        attention.short_attention_kernel,
+        attention.short_attention_gradient_kernel,
+    ):
+        compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
+        print("attention")
     settings = {"CHUNK": 16, "KEYS": 16, "VALUES": 32, "PRECISION": "tf32"}
     compiled(delta_rule.delta_rule_kernel, {**settings, "KEEPS": True}, {})
     compiled(delta_rule.delta_rule_gradient_kernel, settings, {})

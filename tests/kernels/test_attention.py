@@ -1,9 +1,13 @@
 """Attention's kernels against the formula in float64: values and gradients."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.func import vmap
 
+from ldru.kernels.support import without_layer_kernels
+from ldru.models.registry import model_spec
 from ldru.models.transformer import DotProductAttention, PackedAttention, can_fuse
 
 pytest.importorskip("triton")
@@ -81,6 +85,28 @@ def test_long_words(has_bias, seen):
         results.append((mixed, *torch.autograd.grad(mixed.square().sum(), own)))
     for got, want in zip(*results, strict=True):
         torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_whole_model_agrees_with_pytorchs():
+    """Short words with gradients, long ones without; positions that bias, turn or do nothing."""
+    for name in ("transformer_alibi", "transformer_rope", "transformer_nope"):
+        torch.manual_seed(0)
+        spec = replace(model_spec(name), dim=16, num_heads=2, num_blocks=2)
+        model = spec.build(vocab_size=2, num_classes=3).to(DEVICE).eval()
+        for length in (9, 70):
+            tokens = torch.randint(0, 2, (2, length), device=DEVICE)
+            with torch.set_grad_enabled(length == 9):
+                got = model(tokens)
+                with without_layer_kernels():
+                    want = model(tokens)
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+            if length == 9:
+                ours, theirs = (
+                    torch.autograd.grad(scores.square().sum(), list(model.parameters()))
+                    for scores in (got, want)
+                )
+                for one, other in zip(ours, theirs, strict=True):
+                    torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
 
 
 def seen_by_member(length, words=2):

@@ -6,7 +6,8 @@ and scores that go through memory cost more than everything else. Here they stay
 Short words: one warp holds the keys and values of a word and goes through those that ask, sixteen
 at a time. Heads of less than 16 channels, the least of a matrix product, share their loads: in a
 product of one head the others' channels are zeros. The gradient computes the scores again.
-Long words, which only the forward pass takes: keys and values come in blocks, too.
+Long words, which only the forward pass takes: keys and values come in blocks, too, and four warps
+share them.
 The plain code is `ldru.models.transformer.DotProductAttention`.
 
 Queries lie as [words, asks, heads, width], keys and values as [words, length, heads, width].
@@ -21,70 +22,6 @@ from torch.nn import functional
 BLOCK = 64  # tokens of a program at a time, at most
 SHORT_ASKS = 16  # those of them that ask, for short words
 UNSEEN = tl.constexpr(-1e30)  # a score: finite, so that a block without a seen token makes no NaN
-
-
-@triton.jit
-def load_heads(ptr, word, head, heads, place, count, width, WIDTH: tl.constexpr):
-    """A head's rows of one word at some places [P, 1], [P, WIDTH] with zeros beside them."""
-    channel = tl.arange(0, WIDTH)[None, :]
-    row = ptr + ((word * count + place) * heads + head) * width + channel
-    return tl.load(row, mask=(place < count) & (channel < width), other=0.0)
-
-
-@triton.jit
-def store_heads(ptr, value, word, head, heads, place, count, width, WIDTH: tl.constexpr):
-    channel = tl.arange(0, WIDTH)[None, :]
-    row = ptr + ((word * count + place) * heads + head) * width + channel
-    tl.store(row, value, mask=(place < count) & (channel < width))
-
-
-@triton.jit
-def scores_of(
-    q, k, bias_ptr, seen_ptr, word, head, ask, token, asks, length, scale,
-    HAS_BIAS: tl.constexpr, HAS_SEEN: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    """How well tokens [1, T] answer those that ask [A, 1] -> [A, T]."""
-    scores = scale * tl.dot(q, tl.trans(k), input_precision=PRECISION)
-    if HAS_BIAS:
-        place = bias_ptr + (head * asks + ask) * length + token
-        scores += tl.load(place, mask=(ask < asks) & (token < length), other=0.0)
-    is_seen = token < length
-    if HAS_SEEN:
-        seen = tl.load(seen_ptr + word * length + token, mask=is_seen, other=0)
-        is_seen = is_seen & (seen != 0)
-    return tl.where(is_seen, scores, UNSEEN)
-
-
-@triton.jit
-def attention_kernel(
-    q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, out_ptr, heads, asks, length, width, scale,
-    ASKS: tl.constexpr, LENGTH: tl.constexpr, WIDTH: tl.constexpr,
-    HAS_BIAS: tl.constexpr, HAS_SEEN: tl.constexpr, PRECISION: tl.constexpr,
-):  # fmt: skip
-    """bias [heads, asks, length], seen [words, length]. Grid (words heads, blocks of asks)."""
-    word = (tl.program_id(0) // heads).to(tl.int64)
-    head = tl.program_id(0) % heads
-    ask = tl.program_id(1) * ASKS + tl.arange(0, ASKS)[:, None]
-    q = load_heads(q_ptr, word, head, heads, ask, asks, width, WIDTH)
-    largest = tl.full((ASKS,), UNSEEN, dtype=tl.float32)
-    total = tl.zeros((ASKS,), dtype=tl.float32)
-    mixed = tl.zeros((ASKS, WIDTH), dtype=tl.float32)
-    for start in range(0, length, LENGTH):
-        place = start + tl.arange(0, LENGTH)[:, None]
-        token = start + tl.arange(0, LENGTH)[None, :]
-        k = load_heads(k_ptr, word, head, heads, place, length, width, WIDTH)
-        v = load_heads(v_ptr, word, head, heads, place, length, width, WIDTH)
-        scores = scores_of(
-            q, k, bias_ptr, seen_ptr, word, head, ask, token, asks, length, scale,
-            HAS_BIAS, HAS_SEEN, PRECISION,
-        )  # fmt: skip
-        new = tl.maximum(largest, tl.max(scores, axis=1))
-        kept = tl.exp(largest - new)
-        powers = tl.exp(scores - new[:, None])
-        total = total * kept + tl.sum(powers, axis=1)
-        mixed = mixed * kept[:, None] + tl.dot(powers, v, input_precision=PRECISION)
-        largest = new
-    store_heads(out_ptr, mixed / total[:, None], word, head, heads, ask, asks, width, WIDTH)
 
 
 @triton.jit
@@ -121,34 +58,71 @@ def of_head(rows, member, WIDTH: tl.constexpr, PAD: tl.constexpr):
 
 
 @triton.jit
-def group_scores(
-    q, k, bias_ptr, seen, head, start, length, scale,
-    ASKS: tl.constexpr, LENGTH: tl.constexpr, PADDED_ASKS: tl.constexpr,
+def head_scores(
+    q, k, bias_ptr, seen, head, ask, token, padded_asks, padded_length, length, scale,
     HAS_BIAS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """How well all tokens answer a block of those that ask, by one head -> [ASKS, LENGTH]."""
-    token = tl.arange(0, LENGTH)[None, :]
+    """How well tokens [1, T] answer those that ask [A, 1], by one head -> [A, T]."""
     scores = scale * tl.dot(q, tl.trans(k), input_precision=PRECISION)
     if HAS_BIAS:
-        ask = start + tl.arange(0, ASKS)[:, None]
-        scores += tl.load(bias_ptr + (head * PADDED_ASKS + ask) * LENGTH + token)
+        scores += tl.load(bias_ptr + (head * padded_asks + ask) * padded_length + token)
     return tl.where((token < length) & (seen != 0), scores, UNSEEN)
 
 
 @triton.jit
-def seen_tokens(seen_ptr, word, length, LENGTH: tl.constexpr, HAS_SEEN: tl.constexpr):
-    token = tl.arange(0, LENGTH)[None, :]
-    seen = tl.full((1, LENGTH), 1, dtype=tl.int8)
+def are_seen(seen_ptr, word, token, length, HAS_SEEN: tl.constexpr):
+    seen = tl.full(token.shape, 1, dtype=tl.int8)
     if HAS_SEEN:
         seen = tl.load(seen_ptr + word * length + token, mask=token < length, other=0)
     return seen
 
 
 @triton.jit
-def short_attention_kernel(
-    q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, out_ptr, groups, asks, length, scale,
+def long_attention_kernel(
+    q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, out_ptr,
+    groups, asks, length, padded_asks, padded_length, scale,
     ROW: tl.constexpr, DIM: tl.constexpr, WIDTH: tl.constexpr, GROUP: tl.constexpr,
-    PAD: tl.constexpr, ASKS: tl.constexpr, LENGTH: tl.constexpr, PADDED_ASKS: tl.constexpr,
+    PAD: tl.constexpr, ASKS: tl.constexpr, LENGTH: tl.constexpr,
+    HAS_BIAS: tl.constexpr, HAS_SEEN: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """The heads of a group for a block of those that ask. Grid (words groups, blocks of asks)."""
+    word = (tl.program_id(0) // groups).to(tl.int64)
+    group = tl.program_id(0) % groups
+    OWN: tl.constexpr = GROUP * WIDTH
+    ask = tl.program_id(1) * ASKS + tl.arange(0, ASKS)[:, None]
+    q = load_group(q_ptr, word, group, ask, asks, ROW, DIM, OWN, PAD)
+    out = tl.zeros((ASKS, PAD), dtype=tl.float32)
+    for member in tl.static_range(GROUP):
+        own_q = of_head(q, member, WIDTH, PAD)
+        largest = tl.full((ASKS,), UNSEEN, dtype=tl.float32)
+        total = tl.zeros((ASKS,), dtype=tl.float32)
+        mixed = tl.zeros((ASKS, PAD), dtype=tl.float32)
+        for start in range(0, length, LENGTH):
+            place = start + tl.arange(0, LENGTH)[:, None]
+            token = start + tl.arange(0, LENGTH)[None, :]
+            k = load_group(k_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
+            v = load_group(v_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
+            seen = are_seen(seen_ptr, word, token, length, HAS_SEEN)
+            scores = head_scores(
+                own_q, k, bias_ptr, seen, group * GROUP + member, ask, token,
+                padded_asks, padded_length, length, scale, HAS_BIAS, PRECISION,
+            )  # fmt: skip
+            new = tl.maximum(largest, tl.max(scores, axis=1))
+            kept = tl.exp(largest - new)
+            powers = tl.exp(scores - new[:, None])
+            total = total * kept + tl.sum(powers, axis=1)
+            mixed = mixed * kept[:, None] + tl.dot(powers, v, input_precision=PRECISION)
+            largest = new
+        out += of_head(mixed / total[:, None], member, WIDTH, PAD)
+    store_group(out_ptr, out, word, group, ask, asks, DIM, DIM, OWN, PAD)
+
+
+@triton.jit
+def short_attention_kernel(
+    q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, out_ptr, groups, asks, length,
+    padded_asks, padded_length, scale,
+    ROW: tl.constexpr, DIM: tl.constexpr, WIDTH: tl.constexpr, GROUP: tl.constexpr,
+    PAD: tl.constexpr, ASKS: tl.constexpr, LENGTH: tl.constexpr,
     HAS_BIAS: tl.constexpr, HAS_SEEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The heads of a group for one short word, whose keys and values stay. Grid (words groups,)."""
@@ -158,15 +132,16 @@ def short_attention_kernel(
     place = tl.arange(0, LENGTH)[:, None]
     k = load_group(k_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
     v = load_group(v_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
-    seen = seen_tokens(seen_ptr, word, length, LENGTH, HAS_SEEN)
+    token = tl.arange(0, LENGTH)[None, :]
+    seen = are_seen(seen_ptr, word, token, length, HAS_SEEN)
     for start in range(0, asks, ASKS):
         ask = start + tl.arange(0, ASKS)[:, None]
         q = load_group(q_ptr, word, group, ask, asks, ROW, DIM, OWN, PAD)
         mixed = tl.zeros((ASKS, PAD), dtype=tl.float32)
         for member in tl.static_range(GROUP):
-            scores = group_scores(
-                of_head(q, member, WIDTH, PAD), k, bias_ptr, seen, group * GROUP + member, start,
-                length, scale, ASKS, LENGTH, PADDED_ASKS, HAS_BIAS, PRECISION,
+            scores = head_scores(
+                of_head(q, member, WIDTH, PAD), k, bias_ptr, seen, group * GROUP + member,
+                ask, token, padded_asks, padded_length, length, scale, HAS_BIAS, PRECISION,
             )  # fmt: skip
             powers = tl.exp(scores - tl.max(scores, axis=1)[:, None])
             weights = powers / tl.sum(powers, axis=1)[:, None]
@@ -178,9 +153,10 @@ def short_attention_kernel(
 @triton.jit
 def short_attention_gradient_kernel(
     q_ptr, k_ptr, v_ptr, bias_ptr, seen_ptr, gradient_ptr, dq_ptr, dk_ptr, dv_ptr,
-    groups, asks, length, scale,
+    groups, asks, length,
+    padded_asks, padded_length, scale,
     ROW: tl.constexpr, DIM: tl.constexpr, WIDTH: tl.constexpr, GROUP: tl.constexpr,
-    PAD: tl.constexpr, ASKS: tl.constexpr, LENGTH: tl.constexpr, PADDED_ASKS: tl.constexpr,
+    PAD: tl.constexpr, ASKS: tl.constexpr, LENGTH: tl.constexpr,
     HAS_BIAS: tl.constexpr, HAS_SEEN: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Grid (words groups,)."""
@@ -190,7 +166,8 @@ def short_attention_gradient_kernel(
     place = tl.arange(0, LENGTH)[:, None]
     k = load_group(k_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
     v = load_group(v_ptr, word, group, place, length, ROW, DIM, OWN, PAD)
-    seen = seen_tokens(seen_ptr, word, length, LENGTH, HAS_SEEN)
+    token = tl.arange(0, LENGTH)[None, :]
+    seen = are_seen(seen_ptr, word, token, length, HAS_SEEN)
     dk = tl.zeros((LENGTH, PAD), dtype=tl.float32)
     dv = tl.zeros((LENGTH, PAD), dtype=tl.float32)
     for start in range(0, asks, ASKS):
@@ -201,9 +178,9 @@ def short_attention_gradient_kernel(
         for member in tl.static_range(GROUP):
             own_q = of_head(q, member, WIDTH, PAD)
             own = of_head(gradient, member, WIDTH, PAD)
-            scores = group_scores(
-                own_q, k, bias_ptr, seen, group * GROUP + member, start, length, scale,
-                ASKS, LENGTH, PADDED_ASKS, HAS_BIAS, PRECISION,
+            scores = head_scores(
+                own_q, k, bias_ptr, seen, group * GROUP + member,
+                ask, token, padded_asks, padded_length, length, scale, HAS_BIAS, PRECISION,
             )  # fmt: skip
             powers = tl.exp(scores - tl.max(scores, axis=1)[:, None])
             weights = powers / tl.sum(powers, axis=1)[:, None]
@@ -228,14 +205,7 @@ def attention(
     """
     query, key, value = (part.contiguous() for part in (query, key, value))
     out = torch.empty_like(query)
-    words, asks, heads, _ = query.shape
-    if key.shape[1] <= BLOCK:
-        _attend(query, key, value, bias, is_seen, out, parts=1)
-        return out
-    sizes = _long(query, key, bias, is_seen)
-    attention_kernel[(words * heads, triton.cdiv(asks, sizes["ASKS"]))](
-        query, key, value, *_looks(bias, is_seen, query), out, **sizes
-    )
+    _attend(query, key, value, bias, is_seen, out, parts=1)
     return out
 
 
@@ -244,10 +214,7 @@ def packed_attention(packed: Tensor, bias: Tensor | None, is_seen: Tensor | None
 
     [words, length, 3, heads, width] -> [words, length, heads, width]
     """
-    packed = packed.contiguous()
-    query, key, value = packed.unbind(dim=2)
-    if key.shape[1] > BLOCK:
-        return attention(query, key, value, bias, is_seen)
+    query, key, value = packed.contiguous().unbind(dim=2)
     out = torch.empty_like(query, memory_format=torch.contiguous_format)
     _attend(query, key, value, bias, is_seen, out, parts=3)
     return out
@@ -291,8 +258,12 @@ def _attend(
     parts: int,
 ) -> None:
     """parts: how many vectors of a place lie side by side."""
-    grid, looks, sizes = _short(query, key, bias, is_seen, parts=parts)
-    short_attention_kernel[grid](query, key, value, *looks, out, **sizes)
+    programs, looks, sizes = _launch(query, key, bias, is_seen, parts=parts)
+    if key.shape[1] <= BLOCK:
+        short_attention_kernel[(programs,)](query, key, value, *looks, out, **sizes)
+        return
+    blocks = triton.cdiv(query.shape[1], sizes["ASKS"])
+    long_attention_kernel[(programs, blocks)](query, key, value, *looks, out, **sizes)
 
 
 def _differentiate(
@@ -307,65 +278,53 @@ def _differentiate(
     parts: int,
 ) -> None:
     assert key.shape[1] <= BLOCK
-    grid, looks, sizes = _short(query, key, bias, is_seen, parts=parts)
-    short_attention_gradient_kernel[grid](
+    programs, looks, sizes = _launch(query, key, bias, is_seen, parts=parts)
+    short_attention_gradient_kernel[(programs,)](
         query, key, value, *looks, gradient.contiguous(), *found, **sizes
     )
 
 
-def _short(
+def _launch(
     query: Tensor, key: Tensor, bias: Tensor | None, is_seen: Tensor | None, *, parts: int
-) -> tuple:
-    """Grid, looks and sizes of the kernels for short words."""
+) -> tuple[int, tuple[Tensor, Tensor], dict]:
+    """How many words and groups of heads there are, what kernels look at, and their sizes."""
     (words, asks, heads, width), length = query.shape, key.shape[1]
+    is_short = length <= BLOCK
     # A matrix product has at least 16 channels, so narrow heads share a program.
     group = min(heads, max(1, 16 // width))
     groups = triton.cdiv(heads, group)
-    tile, padded_asks = _tile(length), triton.cdiv(asks, SHORT_ASKS) * SHORT_ASKS
+    tile = _tile(length)
+    ask_tile = SHORT_ASKS if is_short else _tile(asks)
+    padded_asks, padded_length = _padded(asks, ask_tile), _padded(length, tile)
     if bias is not None:  # in whole tiles, so that it is loaded in wide words
-        bias = functional.pad(bias, (0, tile - length, 0, padded_asks - asks))
+        bias = functional.pad(bias, (0, padded_length - length, 0, padded_asks - asks))
         bias = functional.pad(bias, (0, 0, 0, 0, 0, groups * group - heads))
+    # What is not there is not read, but a kernel wants some pointer in its place.
+    looks = (
+        query if bias is None else bias.contiguous(),
+        query if is_seen is None else is_seen.to(torch.int8).contiguous(),
+    )
+    is_full = torch.get_float32_matmul_precision() == "highest"
     sizes = {
         "groups": groups,
         "asks": asks,
         "length": length,
+        "padded_asks": padded_asks,
+        "padded_length": padded_length,
         "scale": width**-0.5,
         "ROW": parts * heads * width,
         "DIM": heads * width,
         "WIDTH": width,
         "GROUP": group,
         "PAD": max(16, triton.next_power_of_2(group * width)),
-        "ASKS": SHORT_ASKS,
+        "ASKS": ask_tile,
         "LENGTH": tile,
-        "PADDED_ASKS": padded_asks,
         "HAS_BIAS": bias is not None,
         "HAS_SEEN": is_seen is not None,
-        "PRECISION": _precision(),
-        "num_warps": 1,
+        "PRECISION": "ieee" if is_full else "tf32",
+        "num_warps": 1 if is_short else 4,
     }
-    return (words * groups,), _looks(bias, is_seen, query), sizes
-
-
-def _long(query: Tensor, key: Tensor, bias: Tensor | None, is_seen: Tensor | None) -> dict:
-    (_, asks, heads, width), length = query.shape, key.shape[1]
-    return {
-        "heads": heads,
-        "asks": asks,
-        "length": length,
-        "width": width,
-        "scale": width**-0.5,
-        "ASKS": _tile(asks),
-        "LENGTH": BLOCK,
-        "WIDTH": max(16, triton.next_power_of_2(width)),
-        "HAS_BIAS": bias is not None,
-        "HAS_SEEN": is_seen is not None,
-        "PRECISION": _precision(),
-        "num_warps": 4,
-    }
-
-
-def _precision() -> str:
-    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+    return words * groups, looks, sizes
 
 
 def _tile(tokens: int) -> int:
@@ -373,9 +332,5 @@ def _tile(tokens: int) -> int:
     return min(BLOCK, max(16, triton.next_power_of_2(tokens)))
 
 
-def _looks(bias: Tensor | None, is_seen: Tensor | None, query: Tensor) -> tuple[Tensor, Tensor]:
-    """Bias and what is seen for the kernels; where there is none, something they do not read."""
-    return (
-        query if bias is None else bias.contiguous(),
-        query if is_seen is None else is_seen.to(torch.int8).contiguous(),
-    )
+def _padded(count: int, tile: int) -> int:
+    return triton.cdiv(count, tile) * tile

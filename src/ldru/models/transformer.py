@@ -154,7 +154,7 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, view: View, *, asks: int) -> Tensor:
         """Mix the tokens of words for the last ones: [batch, length, dim] -> [batch, asks, dim]."""
         bias = None if view.bias is None else view.bias[:, -asks:].to(x.dtype)
-        if asks == x.shape[1] <= SHORT and view.angles is None and self._can_fuse(x):
+        if asks == x.shape[1] and view.angles is None and self._can_pack(x):
             # One product: x is read once, and its gradient is written once.
             weight = torch.cat([self.query.weight, self.key.weight, self.value.weight])
             packed = functional.linear(x.flatten(0, 1), weight)
@@ -170,12 +170,13 @@ class Attention(nn.Module):
         mixed = DotProductAttention.apply(query, key, value, bias, view.is_seen)
         return self.out(mixed.transpose(1, 2).flatten(start_dim=2))
 
-    def _can_fuse(self, x: Tensor) -> bool:
-        return can_fuse(x.unflatten(-1, (self.num_heads, -1)))
+    def _can_pack(self, x: Tensor) -> bool:
+        is_short = x.shape[1] <= SHORT or not torch.is_grad_enabled()
+        return is_short and can_fuse(x.unflatten(-1, (self.num_heads, -1)))
 
 
 class PackedAttention(torch.autograd.Function):
-    """`DotProductAttention` of tokens that all ask, in our kernels, for words that are short.
+    """`DotProductAttention` of tokens that all ask, in our kernels; gradients of short words.
 
     packed: queries, keys and values side by side [batch, length, 3, heads, width]
     -> [batch, length, heads, width]
