@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu results verdicts analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-gpu results verdicts hard-tests analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -43,6 +43,9 @@ results: install
 # Exact machines of the runs under results/runs that have no verdict yet.
 verdicts: install
 	$(BIN)/python -m tools.verdicts
+
+hard-tests: install
+	$(BIN)/python -m tools.hard_tests
 
 # What docs/analysis.md shows, for tasks; about five minutes.
 ANALYSIS := results/analysis

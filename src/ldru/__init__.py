@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from ldru.base.version import __version__ as __version__
 
 if TYPE_CHECKING:  # for editors and type checkers
+    from ldru.analysis.active import Learned as Learned
+    from ldru.analysis.active import learn_machine as learn_machine
     from ldru.analysis.algebra import Algebra as Algebra
     from ldru.analysis.associativity import analyse_associativity as analyse_associativity
     from ldru.analysis.coverage import coverage as coverage
@@ -20,6 +22,10 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.analysis.learning import machine_of as machine_of
     from ldru.automata.convert import as_machine as as_machine
     from ldru.automata.convert import from_predicate as from_predicate
+    from ldru.automata.convert import to_aalpy as to_aalpy
+    from ldru.automata.convert import to_dfa as to_dfa
+    from ldru.automata.formats import read_machine as read_machine
+    from ldru.automata.formats import write_machine as write_machine
     from ldru.automata.machine import MooreMachine as MooreMachine
     from ldru.automata.monoid import Monoid as Monoid
     from ldru.automata.monoid import monoid as monoid
@@ -72,6 +78,9 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.tasks.data_task import DataTask as DataTask
     from ldru.tasks.find import register_task as register_task
     from ldru.tasks.find import task as task
+    from ldru.tasks.imported import flare_task as flare_task
+    from ldru.tasks.imported import mlregtest_task as mlregtest_task
+    from ldru.tasks.imported import write_flare as write_flare
     from ldru.tasks.regular import TASKS as TASKS
     from ldru.tasks.regular_task import RegularTask as RegularTask
     from ldru.tasks.task import Task as Task
@@ -105,6 +114,7 @@ _HOMES = {
     "LDRUSpec": "ldru.models.settings",
     "LDRUTagger": "ldru.models.ldru",
     "LdruError": "ldru.base.errors",
+    "Learned": "ldru.analysis.active",
     "Listing": "ldru.runs.listing",
     "MODELS": "ldru.models.registry",
     "ModelSpec": "ldru.models.spec",
@@ -140,17 +150,21 @@ _HOMES = {
     "draw_trees": "ldru.tree",
     "evaluate": "ldru.evaluation.accuracy",
     "extract": "ldru.analysis.extract",
+    "flare_task": "ldru.tasks.imported",
     "from_predicate": "ldru.automata.convert",
     "from_regex": "ldru.automata.regex",
     "heatmaps": "ldru.analysis.heatmaps",
+    "learn_machine": "ldru.analysis.active",
     "list_runs": "ldru.runs.listing",
     "listops": "ldru.tasks.listops",
     "load": "ldru.runs.run",
     "machine_of": "ldru.analysis.learning",
     "make_plan": "ldru.reproduce.plan",
     "markdown_table": "ldru.reproduce.render",
+    "mlregtest_task": "ldru.tasks.imported",
     "monoid": "ldru.automata.monoid",
     "pack": "ldru.runs.pack",
+    "read_machine": "ldru.automata.formats",
     "recipe": "ldru.paper.recipe",
     "register": "ldru.models.registry",
     "register_operator": "ldru.operators",
@@ -160,6 +174,8 @@ _HOMES = {
     "table_runs": "ldru.reproduce.table_runs",
     "task": "ldru.tasks.find",
     "text": "ldru.tasks.text",
+    "to_aalpy": "ldru.automata.convert",
+    "to_dfa": "ldru.automata.convert",
     "train": "ldru.runs.train",
     "train_many": "ldru.runs.train",
     "train_until_proved": "ldru.runs.prove",
@@ -168,6 +184,8 @@ _HOMES = {
     "tree_scan": "ldru.tree",
     "unpack": "ldru.runs.pack",
     "work_on": "ldru.reproduce.work",
+    "write_flare": "ldru.tasks.imported",
+    "write_machine": "ldru.automata.formats",
 }
 _MODULES = ("distributed", "listops", "text")
 

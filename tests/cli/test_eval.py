@@ -59,3 +59,18 @@ def test_every_position_is_counted_and_not_kept(capsys, run_folder, tmp_path):
     assert json.loads(out)
     assert (copy / "record.json").read_text() == before
     assert (copy / "prefixes-20.png").exists()
+
+
+def test_kinds_of_test_words_have_a_row_each(capsys, run_folder, tmp_path):
+    copy = shutil.copytree(run_folder, tmp_path / "copy")
+    few = ["--lengths", "20,30", "--words", "8"]
+    code, out, err = call(capsys, "eval", copy, "--test", "all", *few, "--json")
+    assert code == 0, err
+    rows = {row["test"]: row for row in json.loads(out)}
+    assert list(rows) == ["paper", "uniform", "edits", "border", "factors", "adversarial"]
+    assert rows["border"]["words"] == 16
+    kept = json.loads((copy / "record.json").read_text())["evaluation"]
+    assert {"20", "border:20", "edits:30", "factors:30", "uniform:20"} <= set(kept)
+    assert call(capsys, "eval", copy, "--test", "border", *few)[0] == 0
+    for wrong in (["--test", "hard"], ["--test", "all", "--sets", "x"]):
+        assert call(capsys, "eval", copy, *wrong)[0] == 2

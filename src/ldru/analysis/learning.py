@@ -6,13 +6,13 @@ can also answer languages that no such machine has, as "the length is a power of
 states never end, and a bound is met.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ldru.analysis.algebra import Algebra
 from ldru.analysis.verdict import decide
-from ldru.automata.machine import UNLABELLED, MooreMachine
+from ldru.automata.machine import UNLABELLED, IntArray, MooreMachine
 from ldru.automata.monoid import monoid_within
 from ldru.base.errors import LdruError
 
@@ -44,9 +44,10 @@ def machine_of(
         raise LdruError(
             f"the algebra has {len(algebra.leaf)} symbols, got an alphabet of {len(alphabet)}"
         )
-    endings: list[Word] = [(), *((token,) for token in range(len(alphabet)))]
+    teacher = Teacher(algebra.run)
+    endings = first_endings(len(alphabet))
     while True:
-        words, machine = _hypothesis(algebra, endings, alphabet, max_states)
+        words, machine = hypothesis(teacher, endings, alphabet, max_states)
         monoid = monoid_within(machine, limit=LARGEST_MONOID)
         if monoid is None:
             raise LdruError(
@@ -55,40 +56,72 @@ def machine_of(
             )
         verdict = decide(algebra, monoid)
         if verdict.is_correct:
-            return _with_likely_start(machine.minimal())
+            return with_likely_start(machine.minimal())
         if verdict.wrong is None:
             raise LdruError(
                 f"whether a machine of {machine.num_states} states is right is still open after "
                 f"{verdict.levels} levels of the tree"
             )
-        endings.append(_distinguishing(algebra, machine, words, verdict.wrong))
+        endings.append(distinguishing(teacher, machine, words, verdict.wrong))
 
 
-def _hypothesis(
-    algebra: Algebra, endings: Sequence[Word], alphabet: Sequence[str], max_states: int
+class Teacher:
+    """Labels of words, each asked once: all of one length together.
+
+    answer: tokens [words, length] -> labels [words]. The empty word has none.
+    """
+
+    def __init__(self, answer: Callable[[IntArray], IntArray]) -> None:
+        self._answer = answer
+        self.known: dict[Word, int] = {(): UNLABELLED}
+
+    def ask(self, words: Sequence[Word]) -> list[int]:
+        """The labels of words."""
+        by_length: dict[int, list[Word]] = {}
+        for word in dict.fromkeys(words):
+            if word not in self.known:
+                by_length.setdefault(len(word), []).append(word)
+        for some in by_length.values():
+            labels = np.asarray(self._answer(np.array(some))).tolist()
+            self.known.update(zip(some, labels, strict=True))
+        return [self.known[word] for word in words]
+
+
+def first_endings(symbols: int) -> list[Word]:
+    """Nothing, and every symbol."""
+    return [(), *((token,) for token in range(symbols))]
+
+
+class TooManyStatesError(LdruError):
+    """More states are told apart than are allowed; the machine so far is still a guess."""
+
+
+def hypothesis(
+    teacher: Teacher, endings: Sequence[Word], alphabet: Sequence[str], max_states: int
 ) -> tuple[list[Word], MooreMachine]:
     """A machine whose states are told apart by these endings, and a word that leads to each."""
     words: list[Word] = [()]
-    rows = {_answers(algebra, (), endings): 0}
+    rows = {tuple(teacher.ask(endings)): 0}
     delta: list[list[int]] = []
     for word in words:
+        followers = [(*word, token) for token in range(len(alphabet))]
+        answers = teacher.ask([follower + end for follower in followers for end in endings])
         delta.append([])
-        for token in range(len(alphabet)):
-            row = _answers(algebra, (*word, token), endings)
+        for number, follower in enumerate(followers):
+            row = tuple(answers[number * len(endings) : (number + 1) * len(endings)])
             if row not in rows:
                 if len(words) == max_states:
-                    raise LdruError(
-                        f"more than {max_states} states are told apart: the algebra may answer a "
-                        "language that no finite machine does; or raise max_states"
+                    raise TooManyStatesError(
+                        f"more than {max_states} states are told apart: no finite machine may "
+                        "answer like this; or raise max_states"
                     )
                 rows[row] = len(words)
-                words.append((*word, token))
+                words.append(follower)
             delta[-1].append(rows[row])
-    output = [_answer(algebra, word) for word in words]
-    return words, MooreMachine(alphabet=alphabet, delta=delta, output=output)
+    return words, MooreMachine(alphabet=alphabet, delta=delta, output=teacher.ask(words))
 
 
-def _with_likely_start(machine: MooreMachine) -> MooreMachine:
+def with_likely_start(machine: MooreMachine) -> MooreMachine:
     """Start in a state that has a label, if one leads on as the start does."""
     alike = (machine.delta == machine.delta[machine.start]).all(axis=1)
     labelled = np.flatnonzero(alike & (machine.output != UNLABELLED))
@@ -98,29 +131,21 @@ def _with_likely_start(machine: MooreMachine) -> MooreMachine:
     return MooreMachine(alphabet=machine.alphabet, start=int(labelled[0]), **tables).minimal()
 
 
-def _distinguishing(
-    algebra: Algebra, machine: MooreMachine, words: Sequence[Word], wrong: Word
+def distinguishing(
+    teacher: Teacher, machine: MooreMachine, words: Sequence[Word], wrong: Word
 ) -> Word:
     """An ending that tells two words apart which the machine takes for one (Rivest and Schapire).
 
     A beginning of the wrong word is replaced by the word of the state that it leads to; where the
-    algebra's answer changes from one beginning to the next, the rest is such an ending.
+    answer changes from one beginning to the next, the rest is such an ending.
     """
     states = [machine.start]
     for token in wrong:
         states.append(int(machine.delta[states[-1], token]))
-    right = _answer(algebra, wrong)
+    (right,) = teacher.ask([wrong])
     first, last = 0, len(wrong)
     while last - first > 1:
         middle = (first + last) // 2
-        replaced = (*words[states[middle]], *wrong[middle:])
-        first, last = (middle, last) if _answer(algebra, replaced) == right else (first, middle)
+        (answer,) = teacher.ask([(*words[states[middle]], *wrong[middle:])])
+        first, last = (middle, last) if answer == right else (first, middle)
     return wrong[last:]
-
-
-def _answers(algebra: Algebra, word: Word, endings: Sequence[Word]) -> tuple[int, ...]:
-    return tuple(_answer(algebra, word + ending) for ending in endings)
-
-
-def _answer(algebra: Algebra, word: Word) -> int:
-    return int(algebra.run(np.array(word))) if word else UNLABELLED

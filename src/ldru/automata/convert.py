@@ -8,6 +8,7 @@ from ldru.automata.explore import explored
 from ldru.automata.machine import MooreMachine
 from ldru.automata.named import NAMES, named_machine
 from ldru.base.errors import LdruError, unknown_name
+from ldru.base.imports import extra_module
 
 MAX_CALLS = 2_000_000
 """How often a predicate is asked, at most."""
@@ -16,8 +17,8 @@ MAX_CALLS = 2_000_000
 def as_machine(language: object) -> MooreMachine:
     """A language as a machine.
 
-    language: a machine; a regular task; the name of one that comes with the library; or a DFA, NFA
-        or GNFA of automata-lib, whose symbols are sorted.
+    language: a machine; a regular task; the name of one that comes with the library; a DFA, NFA or
+        GNFA of automata-lib; or a Dfa or MooreMachine of AALpy. Their symbols are sorted.
 
     >>> from automata.fa.dfa import DFA
     >>> odd = DFA(
@@ -44,9 +45,11 @@ def as_machine(language: object) -> MooreMachine:
         return inner
     if type(language).__module__.startswith("automata.fa."):
         return _from_automaton(language)
+    if type(language).__module__.startswith("aalpy."):
+        return _from_aalpy(language)
     raise LdruError(
-        f"a machine is a MooreMachine, a regular task, its name or an automaton of automata-lib, "
-        f"got {type(language).__name__}; see also ldru.from_regex and ldru.from_predicate"
+        f"a machine is a MooreMachine, a regular task, its name or an automaton of automata-lib or "
+        f"AALpy, got {type(language).__name__}; see also ldru.from_regex and ldru.from_predicate"
     )
 
 
@@ -71,6 +74,66 @@ def _from_automaton(automaton: Any) -> MooreMachine:
         lambda states: not states.isdisjoint(plain.final_states),
         symbols,
         name=f"the {type(automaton).__name__}",
+    )
+
+
+def _from_aalpy(automaton: Any) -> MooreMachine:
+    """A Dfa or a Moore machine whose outputs are whole numbers or truth values."""
+    kind = type(automaton).__name__
+    if kind not in ("Dfa", "MooreMachine"):
+        raise LdruError(f"of AALpy's automata Dfa and MooreMachine are machines here, not {kind}")
+    symbols = sorted({symbol for state in automaton.states for symbol in state.transitions})
+    number = {state: index for index, state in enumerate(automaton.states)}
+    for state in automaton.states:
+        if missing := [symbol for symbol in symbols if symbol not in state.transitions]:
+            raise LdruError(f"state {state.state_id} has no way for {missing[0]!r}")
+    return MooreMachine(
+        alphabet=map(str, symbols),
+        delta=[[number[s.transitions[symbol]] for symbol in symbols] for s in automaton.states],
+        output=[int(s.is_accepting if kind == "Dfa" else s.output) for s in automaton.states],
+        start=number[automaton.initial_state],
+    )
+
+
+def to_aalpy(machine: MooreMachine) -> Any:
+    """A machine as AALpy's MooreMachine, whose outputs are our labels; needs the extra `learn`.
+
+    >>> ldru.to_aalpy(ldru.task("parity_check").machine).size
+    2
+    """
+    automata = extra_module("aalpy.automata", extra="learn")
+    states = [
+        automata.MooreState(f"s{number}", output=label)
+        for number, label in enumerate(machine.output.tolist())
+    ]
+    for state, row in zip(states, machine.delta.tolist(), strict=True):
+        state.transitions = {
+            symbol: states[target] for symbol, target in zip(machine.alphabet, row, strict=True)
+        }
+    return automata.MooreMachine(states[machine.start], states)
+
+
+def to_dfa(machine: MooreMachine) -> Any:
+    """A machine with labels 0 and 1 as a DFA of automata-lib, which must be installed.
+
+    >>> ldru.to_dfa(ldru.task("parity_check").machine).accepts_input("0110")
+    True
+    """
+    if set(machine.output.tolist()) - {0, 1}:
+        raise LdruError("a DFA accepts or rejects: the labels must be 0 and 1")
+    dfa = extra_module("automata.fa.dfa", extra="")
+    names = [str(state) for state in range(machine.num_states)]
+    return dfa.DFA(
+        states=set(names),
+        input_symbols=set(machine.alphabet),
+        transitions={
+            names[state]: {
+                symbol: names[target] for symbol, target in zip(machine.alphabet, row, strict=True)
+            }
+            for state, row in enumerate(machine.delta.tolist())
+        },
+        initial_state=names[machine.start],
+        final_states={names[state] for state, label in enumerate(machine.output) if label == 1},
     )
 
 

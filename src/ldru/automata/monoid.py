@@ -1,5 +1,6 @@
 """The transition monoid: what a machine remembers of a word, and how memories compose."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ldru.automata.convert import as_machine
+from ldru.automata.groups import is_solvable
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
@@ -59,6 +61,67 @@ class Monoid(Tabular):
             # A prefix of a first shortest word is one too, so its column is already there.
             table[:, column] = self.step[table[:, number[word[:-1]]], word[-1]]
         return table
+
+    @cached_property
+    def is_group(self) -> bool:
+        """Whether every class can be undone: all maps of states are permutations."""
+        states = np.arange(self.machine.num_states)
+        return bool((np.sort(self.elements, axis=1) == states).all())
+
+    @cached_property
+    def is_aperiodic(self) -> bool:
+        """Whether powers end: x^n = x^(n + 1) for some n. Then the language is star-free.
+
+        >>> ldru.monoid(ldru.from_regex("(ab)*")).is_aperiodic  # no group in it
+        True
+        >>> ldru.monoid("parity_check").is_aperiodic
+        False
+        """
+        power = self.elements
+        for _ in range(self.size.bit_length()):  # up to x^size at least
+            power = np.take_along_axis(power, power, axis=1)
+        return bool((np.take_along_axis(self.elements, power, axis=1) == power).all())
+
+    @cached_property
+    def is_solvable(self) -> bool:
+        """Whether every group in it is solvable.
+
+        >>> [ldru.monoid(f"group_{name}").is_solvable for name in ("S4", "A5")]
+        [True, False]
+        """
+        return all(is_solvable(permutations) for permutations in self._groups())
+
+    @property
+    def complexity(self) -> str:
+        """A class of circuits that has the language, read off the groups in the monoid.
+
+        "AC0": there are none, the language is star-free. "ACC0": all are solvable. "NC1": one is
+        not, and the language is complete for NC1, as hard as any regular one (Barrington's
+        theorem): no circuits of fixed depth are known for it, and none for transformers.
+        """
+        if self.is_aperiodic:
+            return "AC0"
+        return "ACC0" if self.is_solvable else "NC1"
+
+    def _groups(self) -> Iterator[list[tuple[int, ...]]]:
+        """The largest groups in the monoid, as permutations of the states that they keep.
+
+        Maps with one image and one kernel are such a group if one of them is idempotent.
+        """
+        kinds: dict[tuple[bytes, bytes], list[int]] = {}
+        for index, element in enumerate(self.elements):
+            image, kernel = np.unique(element, return_inverse=True)
+            # Kernels are equal if equal states come at equal places, whatever their numbers.
+            first = np.unique(kernel, return_index=True)[1]
+            name = image.tobytes(), np.argsort(np.argsort(first))[kernel].tobytes()
+            kinds.setdefault(name, []).append(index)
+        for members in kinds.values():
+            maps = self.elements[members]
+            idempotent = (np.take_along_axis(maps, maps, axis=1) == maps).all(axis=1)
+            if idempotent.any():
+                image = np.unique(maps[0])
+                number = {int(state): place for place, state in enumerate(image)}
+                yield [tuple(number[int(state)] for state in row[image]) for row in maps]
 
     def rows(self) -> list[dict[str, Json]]:
         """A row for each class: its shortest word, its label, and where it leads each state."""

@@ -2,8 +2,9 @@
 
 import importlib
 import sys
+from typing import Any
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, MissingExtraError
 
 _IMPORTED: dict[str, None] = {}
 
@@ -20,6 +21,15 @@ def import_module(name: str, *, wanted_by: str) -> None:
             "finds, or that lies in this folder"
         ) from problem
     _IMPORTED[name] = None
+
+
+def extra_module(name: str, *, extra: str) -> Any:
+    """A module of an optional package; without it an error that says how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        package = name.split(".")[0]
+        raise MissingExtraError(package=package, extra=extra) from problem
 
 
 def imported() -> list[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ldru.tasks.task import Part
 
 LENGTHS = "41:500"
+TEST_LENGTHS = "50,100,200,500"
 LARGEST_PRINTED_CLASSES = 10
 
 
@@ -40,6 +41,8 @@ class Eval:
         seed: another seed draws other words.
         plot: where to draw the curve; by default in the run folder (several runs, or shipped:
             here).
+        test: kinds of test words: paper (its distribution), uniform, edits, border, factors,
+            adversarial, or all; one row for each, by default at lengths 50, 100, 200 and 500.
         labels: "prefixes" counts the answers at every position; that is printed and not kept.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
@@ -51,6 +54,7 @@ class Eval:
     words: int | None = None
     seed: int = 0
     plot: Path | None = None
+    test: str | None = None
     labels: Labels = "words"
     device: str | None = None
     json: bool = False
@@ -60,6 +64,9 @@ class Eval:
             raise LdruError("name a run: its folder, or a shipped model such as parity_check")
         for path in self.runs:
             find_run(path)  # says so at once where there is none
+        if self.test is not None:
+            self._show_tests(self.test)
+            return
         from ldru.drawing.style import check_figure_path
         from ldru.runs.evaluate import evaluate_and_keep, evaluate_prefixes
         from ldru.runs.spec import check_seed
@@ -84,6 +91,26 @@ class Eval:
         if self.json:
             print(json.dumps(result))
         draw(run, evaluation, plot, as_json=self.json)
+
+    def _show_tests(self, name: str) -> None:
+        """Print a row for each kind of test words and each run."""
+        from ldru.base.progress import counting
+        from ldru.runs.hard_tests import check_test, hard_tests, rows_of_tests
+        from ldru.runs.spec import check_seed
+
+        if self.sets or self.plot is not None or self.labels != "words":
+            raise LdruError("--test goes with neither --sets nor --plot nor --labels")
+        tests, seed = check_test(name), check_seed(self.seed)
+        drawn = drawn_words(self.lengths, self.words, usual=TEST_LENGTHS)
+        runs = [open_run(path, device=self.device) for path in self.runs]
+        rows: list[dict[str, Json]] = []
+        with counting("evaluating kinds of words", total=len(runs) * len(tests)) as advance:
+            for run in runs:
+                found = hard_tests(
+                    run, tests, drawn.lengths, words=drawn.words, seed=seed, on_test=advance
+                )
+                rows += rows_of_tests(run, found)
+        print_rows(rows if self.json else in_percent(rows), as_json=self.json)
 
     def _parts(self, runs: "Sequence[Run]", lengths: "Sequence[Part]") -> "Sequence[Part]":
         """The lengths or test sets to evaluate, which suit all the runs."""

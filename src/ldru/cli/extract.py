@@ -14,11 +14,14 @@ from ldru.cli.printing import print_rows
 
 if TYPE_CHECKING:
     from ldru.analysis.extraction import Extraction
+    from ldru.runs.run import Run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Extract:
     """Turn a trained LDRU into an exact machine, and decide whether it is right at every length.
+
+    Of other models a machine is learned from their answers, which is no proof.
 
     Args:
         run: a run folder, or the name of a shipped model such as parity_check.
@@ -26,6 +29,8 @@ class Extract:
             tried, from 0.8 to 0.02.
         out: a new JSON file for the machine and all that was found.
         limit: the largest monoid to compute.
+        words: of models that are no LDRU: random words that a machine is tried on.
+        longest: their length at most.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
@@ -34,6 +39,8 @@ class Extract:
     tolerance: tuple[float, ...] = ()
     out: Path | None = None
     limit: int = 10_000
+    words: int = 20_000
+    longest: int = 40
     device: str | None = None
     json: bool = False
 
@@ -42,12 +49,16 @@ class Extract:
         from ldru.analysis.extraction import TOLERANCES, check_tolerances
         from ldru.base.files import write_text
         from ldru.base.progress import counting
+        from ldru.models.ldru import LDRUClassifier
 
         tolerances = self.tolerance or TOLERANCES
         check_tolerances(tolerances)
         if self.out is not None and self.out.exists():
             raise LdruError(f"{str(self.out)!r} is already there; choose another name with --out")
         run = open_run(self.run, device=self.device)
+        if not isinstance(run.model, LDRUClassifier):
+            self._learn(run)
+            return
         with counting(f"merging states of {run.spec.name}", total=len(tolerances)) as advance:
             found = extract(
                 run.model,
@@ -64,6 +75,25 @@ class Extract:
             return
         print(f"{run.spec.name}: {found.summary}")
         print_rows(scan_rows(found), as_json=False, note="\n".join(extraction_notes(found)))
+        if self.out is not None:
+            print(f"written to {self.out}")
+
+    def _learn(self, run: "Run") -> None:
+        """Learn a machine from answers, and say how it compares with the task's."""
+        from ldru.analysis.active import learn_machine
+        from ldru.base.files import write_text
+
+        if self.tolerance:
+            raise LdruError("--tolerance is for the states of an LDRU's tree")
+        found = learn_machine(run.model, run.language, words=self.words, longest=self.longest)
+        data: dict[str, Json] = {"run": run.spec.name, "task": run.task.name, **found.to_json()}
+        if self.out is not None:
+            write_text(self.out, json.dumps(data) + "\n")
+        if self.json:
+            print(json.dumps(data))
+            return
+        print(f"{run.spec.name}: {found.summary}")
+        print(f"{found.asked:,} words were asked, {found.rounds} machines were tried")
         if self.out is not None:
             print(f"written to {self.out}")
 

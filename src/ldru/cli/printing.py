@@ -56,4 +56,6 @@ def in_percent(rows: Iterable[dict[str, Json]]) -> list[dict[str, Json]]:
 def _cell(value: object) -> str:
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -169,7 +169,8 @@ class Evaluation(Tabular):
         return [length for length in self.lengths if low <= length <= high]
 
     def _mean(self, parts: Iterable[Part] | None, value: Callable[[PartResult], float]) -> float:
-        chosen = list(self.by_part if parts is None else parts)
+        # Kinds of words stand beside the lengths, and are no part of their mean.
+        chosen = list((self.lengths or self.by_part) if parts is None else parts)
         if not chosen:
             raise LdruError("there is no evaluated length to take a mean over")
         return sum(value(self.by_part[part]) for part in chosen) / len(chosen)

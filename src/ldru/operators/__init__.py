@@ -43,8 +43,8 @@ def register_operator(name: str, operator: Callable[..., nn.Module]) -> None:
     ...
     ...     def forward(self, left, right):
     ...         return torch.maximum(left, right)
-    >>> ldru.register_operator("largest", Largest)
-    >>> ldru.LDRU(dim=4, operator="largest")(torch.zeros(2, 5, 4)).shape
+    >>> ldru.register_operator("greatest", Largest)
+    >>> ldru.LDRU(dim=4, operator="greatest")(torch.zeros(2, 5, 4)).shape
     torch.Size([2, 4])
     """
     if name in OPERATORS and OPERATORS[name] is not operator:

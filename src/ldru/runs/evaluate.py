@@ -14,6 +14,7 @@ from ldru.evaluation.lengths import WORDS
 from ldru.runs.run import Run
 from ldru.runs.spec import RunSpec
 from ldru.tasks.batch import PaddedBatch
+from ldru.tasks.kinds import split_part
 from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.task import Part
 from ldru.tasks.text.sets import TEXT_SETS
@@ -42,11 +43,13 @@ def evaluate_runs(
     chosen = list(parts)
     evaluations: dict[int, Evaluation] = {}
     for group in together(runs):
-        if len(group) == 1:
-            (one,) = (runs[index] for index in group)
-            found = [one.compute_evaluation(chosen, words=words, seed=seed, on_part=on_part)]
+        some = [runs[index] for index in group]
+        if len(group) == 1 or any(map(split_part, chosen)):
+            found = [
+                run.compute_evaluation(chosen, words=words, seed=seed, on_part=on_part)
+                for run in some
+            ]
         else:
-            some = [runs[index] for index in group]
             found = _evaluate_fleet(some, chosen, words=words, seed=seed, on_part=on_part)
         evaluations.update(zip(group, found, strict=True))
     return [evaluations[index] for index in range(len(runs))]

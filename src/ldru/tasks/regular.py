@@ -1,15 +1,17 @@
 """The named regular tasks as data, their families for any size, and tasks of any machine."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 
-from ldru.automata.counting import WordCounts
-from ldru.automata.machine import UNLABELLED, IntArray, MooreMachine
+from ldru.automata.formats import read_machine
+from ldru.automata.machine import IntArray, MooreMachine
 from ldru.automata.named import PAPERS, named_machine
 from ldru.automata.regex import from_regex
 from ldru.base.errors import LdruError
 from ldru.base.randomness import WORD
+from ldru.tasks.kinds import class_shares
 from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.spec import TaskSpec
 from ldru.tasks.walk import Share, Walk, cuts_of, uniform_walk
@@ -18,9 +20,11 @@ DYCK_NOISE = 0.15
 DYCK_DEPTH_BIAS = 0.1
 
 
-def _expressions() -> Share:
+def _expressions(machine: MooreMachine) -> Share:
     """Valid expressions of modular arithmetic: digits and operators in turn, each uniform."""
-    digit, operator = np.array([1 / 5] * 5 + [0] * 3), np.array([0] * 5 + [1 / 3] * 3)
+    digits = machine.num_classes
+    digit = np.array([1 / digits] * digits + [0] * 3)
+    operator = np.array([0] * digits + [1 / 3] * 3)
     turns = cuts_of(np.stack([digit, operator]))[:, None]
 
     def cuts(length: int) -> IntArray:
@@ -96,8 +100,10 @@ def by_name(name: str) -> RegularTask | None:
     train: tuple[Share, ...]
     test: tuple[Share, ...]
     family, _, sizes = name.partition("_")
-    if name == "modular_arithmetic":
-        train = test = (_expressions(),)
+    if name == "modular_arithmetic" or name.startswith("mod_arithmetic_"):
+        train = test = (_expressions(machine),)
+    elif _is_drawn_by_class(name):
+        train = test = class_shares(machine)
     elif family == "tomita":
         train = test = _tomita_halves(int(sizes))
     elif family == "dyck":
@@ -110,6 +116,13 @@ def by_name(name: str) -> RegularTask | None:
     else:
         train = test = (Share(uniform_walk(machine.num_symbols)),)  # labelled as they fall
     return RegularTask(spec=TaskSpec(name=name), machine=machine, train=train, test=test)
+
+
+def _is_drawn_by_class(name: str) -> bool:
+    """Whether uniform words would nearly all have one label, and no paper says how to draw them."""
+    is_single = name in ("first", "repeat_01", "binary_addition")
+    is_language = re.fullmatch(r"dyck_\d+_\d+|random_.*|group_.*_identity", name) is not None
+    return is_single or is_language
 
 
 TASKS: dict[str, RegularTask] = {
@@ -135,25 +148,18 @@ def task(
     if regex is not None:
         return exact_task(name or regex, from_regex(regex, alphabet=alphabet))
     if path is not None:
-        return exact_task(name or Path(path).stem, MooreMachine.read(path))
+        return exact_task(name or Path(path).stem, read_machine(path))
     assert machine is not None
     return exact_task(name or f"machine_{machine.num_states}", machine)
 
 
 def exact_task(name: str, machine: MooreMachine) -> RegularTask:
     """A task of any machine, each class uniform over its words of a length."""
-    labels = sorted(set(machine.minimal().output.tolist()) - {UNLABELLED})
-    if len(labels) < 2:
+    shares = class_shares(machine)
+    if len(shares) < 2:
         raise LdruError(
             f"every word of {name!r} over the alphabet {' '.join(machine.alphabet)} has the same "
             "label: there is nothing to learn"
         )
-    shares = tuple(_class_share(machine, label) for label in labels)
     spec = TaskSpec(name=name, machine=machine.to_json())
     return RegularTask(spec=spec, machine=machine, train=shares, test=shares)
-
-
-def _class_share(machine: MooreMachine, label: int) -> Share:
-    counts = WordCounts(machine, label=label)
-    walk = Walk(cuts=counts.cuts, is_possible=lambda length: counts.words(length) > 0)
-    return Share(walk, wanted=label)

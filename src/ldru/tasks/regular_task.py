@@ -17,6 +17,7 @@ from ldru.base.errors import LdruError
 from ldru.base.labels import Labels, check_labels
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.tasks.batch import Batch, PaddedBatch
+from ldru.tasks.kinds import draw_kind, split_part
 from ldru.tasks.spec import TaskSpec
 from ldru.tasks.task import Encoded, Part, Task, Tokens, check_list
 from ldru.tasks.walk import Share, Tables, draw_share
@@ -61,18 +62,27 @@ class RegularTask(Task):
         return self.machine.num_classes
 
     def check_parts(self, parts: Iterable[Part]) -> list[Part]:
-        wanted = f"{self.name!r} is evaluated by lengths"
-        lengths = check_list(parts, _is_length, wanted=wanted)
-        return self.in_order({operator.index(length) for length in lengths})  # type: ignore[arg-type]
+        wanted = f"{self.name!r} is evaluated by lengths, or kinds of words such as 'border:100'"
+        given = check_list(parts, _is_part, wanted=wanted)
+        return self.in_order({p if isinstance(p, str) else operator.index(p) for p in given})
 
     def in_order(self, parts: Iterable[Part]) -> list[Part]:
-        return sorted(parts)
+        given = list(parts)
+        kinds = [part for part in given if isinstance(part, str)]
+        return [
+            *sorted(part for part in given if not isinstance(part, str)),
+            *sorted(kinds, key=lambda part: split_part(part) or (part, 0)),
+        ]
 
     def test_words(
         self, part: Part, *, words: int, seed: int, device: torch.device | str
     ) -> Iterator[PaddedBatch]:
-        assert isinstance(part, int)
-        drawn = self.draw_test(part, words=words, seed=seed, device=device)
+        if kind := split_part(part):
+            name, length = kind[0], self.word_length(kind[1])
+            drawn = draw_kind(self.machine, name, length, words=words, seed=seed, device=device)
+        else:
+            assert isinstance(part, int)
+            drawn = self.draw_test(part, words=words, seed=seed, device=device)
         yield PaddedBatch(drawn.tokens, drawn.labels, None)
 
     def encode_all(self, texts: Sequence[str]) -> list[Encoded]:
@@ -184,8 +194,10 @@ class RegularTask(Task):
         return self.draw(key, batch_size=words, length=length, split="test")
 
 
-def _is_length(part: object) -> bool:
-    return hasattr(part, "__index__") and not isinstance(part, bool)
+def _is_part(part: object) -> bool:
+    """Whether it is a length, or a kind of words and a length."""
+    is_length = hasattr(part, "__index__") and not isinstance(part, bool)
+    return is_length or split_part(part) is not None
 
 
 @lru_cache(maxsize=256)
