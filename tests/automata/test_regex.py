@@ -145,3 +145,10 @@ def test_long_expressions_are_read_without_recursion():
 def test_bad_regex_is_one_clear_error(regex, alphabet, message):
     with pytest.raises(LdruError, match=message):
         from_regex(regex, alphabet=alphabet)
+
+
+@pytest.mark.parametrize("regex", ["(a*){20000}", "((ab)*){5000}", "a*a*b*b*", "((a|b)*){300}c?"])
+def test_any_number_twice_is_any_number(regex):
+    once = re.sub(r"\{\d+\}", "", regex).replace("a*a*b*b*", "a*b*")
+    found = from_regex(regex, alphabet="abc")
+    assert found.is_equivalent(from_regex(once, alphabet="abc"))

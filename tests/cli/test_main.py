@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from ldru.cli.printing import print_rows
 from tests.cli.calling import TINY, call
 
 
@@ -15,6 +16,8 @@ from tests.cli.calling import TINY, call
     [
         (["train", "partiy_check"], "did you mean 'parity_check'?"),
         (["train", "parity_check", "--model", "lrdu"], "did you mean 'ldru'?"),
+        (["train", "parity_check", "--words", "1" + "0" * 20], "--words must be at most"),
+        (["train", "parity_check", "--dim", "-1"], "dim must be a whole number of at least 1"),
         (["train"], "name a task"),
         (["train", "--regex", "((("], "cannot read the regular expression"),
         (["train", "--regex", ""], "empty"),
@@ -104,3 +107,10 @@ def test_a_bad_option_points_to_the_help_of_its_own_command(capsys):
         code, _, err = call(capsys, *command, "--nonsense", "3")
         assert code == 2
         assert f"run ldru {' '.join(command[:2]).removesuffix(' parity_check')} --help" in err
+
+
+def test_what_people_write_is_printed_as_it_is(capsys):
+    print_rows([{"name": "[b]a", "other": "[/x]"}], as_json=False)
+    out = capsys.readouterr().out
+    assert "[b]a" in out
+    assert "[/x]" in out

@@ -309,3 +309,10 @@ def test_wrong_lengths_and_masks():
         encoder(x, attention_mask=torch.tensor([[0, 1, 1], [1, 1, 1]]))
     with pytest.raises(ldru.LdruError, match="did you mean 'zero'"):
         ldru.LDRU(8, empty="zeros")
+
+
+def test_the_reference_does_not_train_with_another_dropout_than_the_others():
+    model = ldru.LDRUClassifier(vocab_size=2, num_classes=2, dim=4, backend="reference")
+    with pytest.raises(ldru.LdruError, match="train with backend='batched', or with dropout=0"):
+        model(torch.tensor([[0, 1, 1]]))
+    assert model.eval()(torch.tensor([[0, 1, 1]])).shape == (1, 2)

@@ -62,7 +62,7 @@ def test_lengths_and_test_sets_are_not_mixed_up(small_listops):
     with pytest.raises(ldru.LdruError, match=r"unknown set of words.*did you mean '3,9 41-60'"):
         run.evaluate(["3,9 41-61"])
     (other,) = trained("parity_check", [0])
-    with pytest.raises(ldru.LdruError, match="evaluated by lengths; got '3,9 5-20'"):
+    with pytest.raises(ldru.LdruError, match=r"evaluated by lengths, or kinds .*; got '3,9 5-20'"):
         other.evaluate(["3,9 5-20"])
     with pytest.raises(ldru.LdruError, match="evaluated by length; say which"):
         other.evaluate()

@@ -1,5 +1,6 @@
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -311,3 +312,19 @@ def test_an_expression_may_have_a_name():
     task = ldru.task("ends_in_one", regex="(0|1)*1")
     assert task.name == "ends_in_one"
     assert task.answer_all(task.encode_all(["01", "10"])[i][0] for i in (0, 1)) == [1, 0]
+
+
+def test_writers_of_one_record_keep_what_the_others_add(runs, tmp_path):
+    folder = tmp_path / "run"
+    runs[3].save(folder)
+    result = ldru.PartResult(words_by_class={0: 1}, correct_by_class={0: 1})
+
+    def add(first):
+        run = Run.open(folder)
+        for length in range(first, first + 40):
+            run.with_evaluation(ldru.Evaluation(by_part={length: result}))
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        list(pool.map(add, (1000, 2000)))
+    kept = set(Run.open(folder).record.evaluation.lengths)
+    assert {*range(1000, 1040), *range(2000, 2040)} <= kept

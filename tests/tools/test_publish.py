@@ -62,7 +62,7 @@ def test_the_readmes_figure_was_drawn_from_these_records():
 def test_written_tables_say_what_the_records_say():
     written = sorted((ROOT / "results/tables").iterdir())
     for path in written:
-        if path.name != "verdicts.md":
+        if path.name not in ("verdicts.md", "hard_tests.md"):
             table = PUBLISHED[path.stem]
             now = WRITERS[path.suffix[1:]](table, cell_results(table, RESULTS))
             assert path.read_text() == now, f"{path.name} is stale: run `make results`"

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import ldru
-from ldru.base.safetensors import load_tensors
+from ldru.base.safetensors import load_tensors, save_tensors
 from ldru.training.checkpoint import Checkpoint
 from ldru.training.draws.regular import training_lengths
 from ldru.training.fleet import Fleet, Member
@@ -371,3 +371,31 @@ def test_fine_tuning_starts_from_a_run(tmp_path):
     assert second[5].spec.init_from == first[0].spec.digest
     with pytest.raises(ldru.LdruError, match="cannot be continued on 'cycle_navigation'"):
         ldru.train("cycle_navigation", model=model, settings=tiny, init_from=first[0].folder)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("logs", '{"/somewhere/data": []}'),
+        ("logs", '{"../../x": []}'),
+        ("logs", '{".hidden": []}'),
+        ("logs", '{"a": [{"unknown": 1}]}'),
+        ("logs", "[" * 100_000),
+        ("names", '["a/b"]'),
+        ("names", "7"),
+        ("step", "many"),
+        ("data", "[1, 2]"),
+    ],
+)
+def test_a_checkpoint_of_others_leads_nowhere(tmp_path, field, value):
+    metadata = {"step": "3", "names": '["a"]', "logs": '{"a": []}', "data": "{}"}
+    folder = tmp_path / "inner" / "training"
+    folder.mkdir(parents=True)
+    checkpoint = Checkpoint(folder)
+    save_tensors(folder / "checkpoint.safetensors", {"x": torch.zeros(1)}, metadata)
+    assert checkpoint.load().step == 3
+    save_tensors(
+        folder / "checkpoint.safetensors", {"x": torch.zeros(1)}, {**metadata, field: value}
+    )
+    with pytest.raises(ldru.LdruError, match=r"is not a checkpoint of a fleet .*; remove"):
+        checkpoint.load()

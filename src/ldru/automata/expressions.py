@@ -61,6 +61,9 @@ class Expressions:
             head, left = self.terms[left].parts
             heads.append(head)
         for head in (left, *reversed(heads)):
+            follower = self.terms[right].parts[0] if self.terms[right].kind == "join" else right  # type: ignore[index]
+            if head == follower and self.terms[head].kind == "star":
+                continue  # any number twice is any number
             both = self.has_empty(head) and self.has_empty(right)
             right = self._number(Term("join", (head, right), both))
         return right

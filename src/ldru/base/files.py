@@ -59,25 +59,27 @@ def check_writable(folder: Path) -> None:
 
 @contextmanager
 def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
-    """Hold a lock on a file for the length of a block, and say whether it could be had.
+    """Hold a lock on a file or folder for the length of a block, and say whether it could be had.
 
     The system drops it when the process ends, however it ends. Windows has no such locks: there
     nobody is kept out.
 
     waits: until whoever holds it lets go.
     """
-    with path.open("w") as file:
-        if importlib.util.find_spec("fcntl") is None:
-            yield True
-            return
-        import fcntl
+    if importlib.util.find_spec("fcntl") is None:
+        yield True
+        return
+    import fcntl
 
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:  # somebody else has it: that is the answer
-            yield False
-        else:
-            yield True
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # somebody else has it: that is the answer
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def make_progress(*columns: "ProgressColumn") -> "Progress":
 
     console = Console(stderr=True)
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
         *columns,

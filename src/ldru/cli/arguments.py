@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ldru.tasks.regular_task import RegularTask
     from ldru.tasks.task import Task
 
+MOST_WORDS = 10**7
+"""Test words of a length, at most."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
@@ -33,7 +36,7 @@ class Language:
         regex: a regular expression instead, e.g. '(01)*': | & ~ for union, intersection and
             complement, * + ? {n,m}, ( ) [a-c] . and backslashes; see docs/languages.md.
         alphabet: the symbols of the regular expression, where it does not name them all.
-        machine: a machine's JSON file instead.
+        machine: a file with a machine instead: .json, .att or .dot; see docs/languages.md.
     """
 
     task: Positional[str | None] = None
@@ -89,6 +92,8 @@ def drawn_words(lengths: str | None, words: int | None, *, usual: str) -> DrawnW
     words = WORDS if words is None else words
     if words < 1:
         raise LdruError(f"--words must be at least 1, got {words}")
+    if words > MOST_WORDS:
+        raise LdruError(f"--words must be at most {MOST_WORDS:,}, got {words}")
     return DrawnWords(parse_lengths(usual if lengths is None else lengths), words)
 
 

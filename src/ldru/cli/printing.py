@@ -38,8 +38,9 @@ def show(content: "RenderableType") -> None:
     """Print with rich; wide enough not to fold when standard output is no terminal."""
     from rich.console import Console
 
-    # No emoji: lengths such as 60:100:4 would show one.
-    console = Console(width=None if sys.stdout.isatty() else 160, emoji=False)
+    # Neither emoji nor marks: lengths such as 60:100:4, and names with brackets, would become some.
+    width = None if sys.stdout.isatty() else 160
+    console = Console(width=width, emoji=False, markup=False, highlight=False)
     console.print(content)
 
 

@@ -43,6 +43,11 @@ def check_backend(name: str) -> None:
 def reduce(encoder: "LDRU", x: Tensor, lengths: Tensor | None) -> Tensor:
     """Reduce words by the encoder's backend: [batch, length, dim] -> [batch, dim]."""
     name, _ = choose(encoder, x)
+    if name == "reference" and encoder.dropout.is_on:
+        raise LdruError(
+            "backend 'reference' takes one word at a time, and dropout would not drop what it "
+            "does elsewhere: train with backend='batched', or with dropout=0"
+        )
     if name != "fused":
         return tree_reduce(encoder.combine, x, lengths, encoder.finish(), backend=name)
     kernels = fused.Kernels(encoder.operator, encoder.block)

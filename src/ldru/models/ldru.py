@@ -76,8 +76,7 @@ class LDRU(nn.Module):
     ) -> None:
         super().__init__()
         check_backend(backend)
-        if not isinstance(dim, int) or dim < 1:
-            raise LdruError(f"dim must be a whole number of at least 1, got {dim!r}")
+        _check_dim(dim)
         if empty not in get_args(Empty):
             raise unknown_name("code of empty rows", empty, get_args(Empty))
         activation_named(activation)
@@ -205,6 +204,11 @@ class LDRU(nn.Module):
         return checkpoint(function, *inputs, use_reentrant=False)
 
 
+def _check_dim(dim: object) -> None:
+    if not isinstance(dim, int) or dim < 1:
+        raise LdruError(f"dim must be a whole number of at least 1, got {dim!r}")
+
+
 def lengths_of(
     x: Tensor, lengths: Tensor | Sequence[int] | None, attention_mask: Tensor | None
 ) -> Tensor | None:
@@ -279,6 +283,7 @@ class LDRUClassifier(nn.Module):
     ) -> None:
         super().__init__()
         check_sizes(vocab_size=vocab_size, num_classes=num_classes)
+        _check_dim(dim)
         self.vocab_size, self.num_classes = vocab_size, num_classes
         self.embedding = Embedding(vocab_size, dim)
         self.encoder = LDRU(

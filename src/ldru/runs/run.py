@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ldru.analysis.extract import extract
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError, RunError
+from ldru.base.files import lock
 from ldru.base.labels import Labels
 from ldru.evaluation.accuracy import Evaluation, evaluate
 from ldru.evaluation.answers import Score
@@ -161,8 +162,13 @@ class Run:
 
         Lengths that were evaluated before stay, unless they are evaluated again on as many words.
         """
-        # Another process may have added to it since.
-        record = self.record if self.folder is None else RunFolder(self.folder).record()
+        if self.folder is not None:
+            # Another process may add to it at the same time.
+            with lock(self.folder, waits=True):
+                return self._with_added(RunFolder(self.folder).record(), evaluation)
+        return self._with_added(self.record, evaluation)
+
+    def _with_added(self, record: Record, evaluation: Evaluation) -> "Run":
         if record.evaluation is not None:
             by_part = dict(record.evaluation.by_part)
             for part, result in evaluation.by_part.items():

@@ -1,6 +1,7 @@
 """The state of a fleet on disk: one file for all members, who must agree on the step."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,13 @@ class Saved:
     data: dict[str, str] = field(default_factory=dict)
 
 
+def _checked(name: object) -> str:
+    """The name of a member, which is part of a file's name: it must not lead elsewhere."""
+    if not isinstance(name, str) or not re.fullmatch(r"[\w+,-][\w.+,-]*", name):
+        raise ValueError(f"{name!r} is no name of a member")
+    return name
+
+
 class Checkpoint:
     """The unfinished work of one fleet, in a folder of its own."""
 
@@ -63,16 +71,23 @@ class Checkpoint:
             raise RunError(
                 f"{problem}; remove {str(self.folder)!r} to begin this training again"
             ) from problem
-        if not {"step", "names", "logs"} <= set(metadata):
-            raise RunError(f"{str(self.folder / FILE)!r} is not a checkpoint of a fleet")
-        logs = {
-            name: [LogEntry(**entry) for entry in entries]
-            for name, entries in json.loads(metadata["logs"]).items()
-        }
-        names = json.loads(metadata["names"])
-        data = json.loads(metadata.get("data", "{}"))
-        step = int(metadata["step"])
-        return Saved(tensors=tensors, names=names, step=step, logs=logs, data=data)
+        try:
+            logs = {
+                _checked(name): [LogEntry(**entry) for entry in entries]
+                for name, entries in json.loads(metadata["logs"]).items()
+            }
+            return Saved(
+                tensors=tensors,
+                names=[_checked(name) for name in json.loads(metadata["names"])],
+                step=int(metadata["step"]),
+                logs=logs,
+                data=dict(json.loads(metadata.get("data", "{}"))),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as problem:
+            raise RunError(
+                f"{str(self.folder / FILE)!r} is not a checkpoint of a fleet ({problem}); remove "
+                f"{str(self.folder)!r} to begin this training again"
+            ) from problem
 
     def write_log(self, name: str, entries: Sequence[LogEntry], *, is_new: bool) -> None:
         """Let a member's log be followed while it trains: one more line, or all of it anew."""

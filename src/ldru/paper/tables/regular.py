@@ -203,6 +203,33 @@ EQUAL_BUDGET_IN_DISTRIBUTION = replace(
     reported=IN_DISTRIBUTION.reported,
 )
 
+STATE_TRACKING = Table(
+    name="state_tracking",
+    caption="Mean accuracy over lengths 41 to 500 on the word problems of groups, over all of "
+    "their elements, after 20,000 steps of every model on words up to 40. Z60 and A4 x Z5 are "
+    "solvable, A5 and S5 are not.",
+    tasks=("group_S3", "group_Z60", "group_A4xZ5", "group_A5", "group_S5"),
+    columns={
+        **EQUAL_BUDGET.columns,
+        **{
+            name: Column(model=MODELS[name](), train=replace(PROTOCOL, steps=20_000))
+            for name in ("transformer_sinusoidal", "rir_grc")
+        },
+    },
+    reference="ldru_recipe",
+    figure="accuracy",
+)
+"""Not the paper's: what models of fixed depth are argued about by."""
+
+STATE_TRACKING_IN_DISTRIBUTION = replace(
+    STATE_TRACKING,
+    name="state_tracking_id",
+    caption="Mean accuracy over lengths 1 to 40 on the word problems of groups, after 20,000 steps "
+    "of every model on words up to 40.",
+    lengths=IN_DISTRIBUTION.lengths,
+    figure=None,
+)
+
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
@@ -219,5 +246,7 @@ TABLES: dict[str, Table] = {
         RECIPES_IN_DISTRIBUTION,
         EQUAL_BUDGET,
         EQUAL_BUDGET_IN_DISTRIBUTION,
+        STATE_TRACKING,
+        STATE_TRACKING_IN_DISTRIBUTION,
     )
 }
