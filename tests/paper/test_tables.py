@@ -17,7 +17,7 @@ def test_presets_have_the_papers_numbers_beside_every_cell(name):
     cells = {(task, label) for task in table.tasks for label in table.columns}
     is_sweep = "sweep" in name and name != "regular_gpt_sweep"
     if is_sweep or "subset" in name or "state_tracking" in name:
-        # The paper prints what it chose, no accuracies. Subsets are not comparable, groups are ours.
+        # The paper prints what it chose, no accuracies; subsets differ; groups are ours.
         assert not table.reported
     else:
         # But for what the paper has not tried, or not printed (GLUE's F1).
