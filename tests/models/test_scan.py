@@ -76,10 +76,10 @@ def test_a_tagger_answers_at_every_position():
 def test_compiles_without_a_graph_break():
     model = classifier(ldru.LDRUTagger)
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
-    tokens, lengths = torch.randint(0, 3, (3, 11)), torch.tensor([11, 4, 7])
-    close(compiled(tokens), model(tokens))
-    close(compiled(tokens, lengths), model(tokens, lengths))
-    compiled(tokens, lengths).sum().backward()
+    tokens, lengths = torch.randint(0, 3, (3, 6)), torch.tensor([6, 4, 1])
+    got = compiled(tokens, lengths)
+    close(got, model(tokens, lengths))
+    got.sum().backward()
 
 
 def test_bfloat16_autocast():
