@@ -1,6 +1,7 @@
 """`ldru extract`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,10 +46,7 @@ class Extract:
     json: bool = False
 
     def __call__(self) -> None:
-        from ldru.analysis.extract import extract
         from ldru.analysis.extraction import TOLERANCES, check_tolerances
-        from ldru.base.files import write_text
-        from ldru.base.progress import counting
         from ldru.models.ldru import LDRUClassifier
 
         tolerances = self.tolerance or TOLERANCES
@@ -56,9 +54,16 @@ class Extract:
         if self.out is not None and self.out.exists():
             raise LdruError(f"{str(self.out)!r} is already there; choose another name with --out")
         run = open_run(self.run, device=self.device)
-        if not isinstance(run.model, LDRUClassifier):
+        if isinstance(run.model, LDRUClassifier):
+            self._extract(run, tolerances)
+        else:
             self._learn(run)
-            return
+
+    def _extract(self, run: "Run", tolerances: Sequence[float]) -> None:
+        """Extract an exact machine from the states of a tree."""
+        from ldru.analysis.extract import extract
+        from ldru.base.progress import counting
+
         with counting(f"merging states of {run.spec.name}", total=len(tolerances)) as advance:
             found = extract(
                 run.model,
@@ -67,35 +72,38 @@ class Extract:
                 limit=self.limit,
                 on_trial=advance,
             )
-        data: dict[str, Json] = {"run": run.spec.name, "task": run.task.name, **found.to_json()}
-        if self.out is not None:
-            write_text(self.out, json.dumps(data) + "\n")
-        if self.json:
-            print(json.dumps(data))
-            return
-        print(f"{run.spec.name}: {found.summary}")
-        print_rows(scan_rows(found), as_json=False, note="\n".join(extraction_notes(found)))
-        if self.out is not None:
-            print(f"written to {self.out}")
+        self._keep(run, found.to_json())
+        if not self.json:
+            print(f"{run.spec.name}: {found.summary}")
+            notes = [*extraction_notes(found), *self._kept]
+            print_rows(scan_rows(found), as_json=False, note="\n".join(notes))
 
     def _learn(self, run: "Run") -> None:
         """Learn a machine from answers, and say how it compares with the task's."""
         from ldru.analysis.active import learn_machine
-        from ldru.base.files import write_text
 
         if self.tolerance:
             raise LdruError("--tolerance is for the states of an LDRU's tree")
         found = learn_machine(run.model, run.language, words=self.words, longest=self.longest)
-        data: dict[str, Json] = {"run": run.spec.name, "task": run.task.name, **found.to_json()}
+        self._keep(run, found.to_json())
+        if not self.json:
+            print(f"{run.spec.name}: {found.summary}")
+            asked = f"{found.asked:,} words were asked, {found.rounds} machines were tried"
+            print("\n".join([asked, *self._kept]))
+
+    def _keep(self, run: "Run", found: dict[str, Json]) -> None:
+        """Write what was found to the file, and print it, as asked for."""
+        from ldru.base.files import write_text
+
+        text = json.dumps({"run": run.spec.name, "task": run.task.name, **found})
         if self.out is not None:
-            write_text(self.out, json.dumps(data) + "\n")
+            write_text(self.out, text + "\n")
         if self.json:
-            print(json.dumps(data))
-            return
-        print(f"{run.spec.name}: {found.summary}")
-        print(f"{found.asked:,} words were asked, {found.rounds} machines were tried")
-        if self.out is not None:
-            print(f"written to {self.out}")
+            print(text)
+
+    @property
+    def _kept(self) -> list[str]:
+        return [] if self.out is None else [f"written to {self.out}"]
 
 
 def scan_rows(found: "Extraction") -> list[dict[str, str]]:
