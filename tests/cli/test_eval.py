@@ -74,3 +74,22 @@ def test_kinds_of_test_words_have_a_row_each(capsys, run_folder, tmp_path):
     assert call(capsys, "eval", copy, "--test", "border", *few)[0] == 0
     for wrong in (["--test", "hard"], ["--test", "all", "--sets", "x"]):
         assert call(capsys, "eval", copy, *wrong)[0] == 2
+
+
+def test_models_without_a_tree_have_no_adversarial_words(capsys, tmp_path):
+    rnn = ["--model", "rnn", "--batch-size", "8", "--steps", "2", "--validation-length", "10"]
+    made = [*rnn, "--lengths", "9", "--words", "4", "--out", tmp_path]
+    assert call(capsys, "train", "parity_check", *made)[0] == 0
+    (run,) = tmp_path.glob("parity*")
+    few = ["--lengths", "20", "--words", "8"]
+    code, out, err = call(capsys, "eval", run, "--test", "adversarial", *few)
+    assert (code, out) == (2, "")
+    assert "take another kind: paper, uniform" in err
+    code, out, _ = call(capsys, "eval", run, "--test", "all", *few, "--json")
+    assert [row["test"] for row in json.loads(out)] == [
+        "paper",
+        "uniform",
+        "edits",
+        "border",
+        "factors",
+    ]

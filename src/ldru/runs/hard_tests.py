@@ -41,6 +41,11 @@ def hard_tests(
     have none.
     """
     task = run.language
+    if list(tests) == [ADVERSARIAL] and not isinstance(run.model, LDRUClassifier):
+        raise LdruError(
+            f"{run.spec.name} has no states that meet in a tree: adversarial words come from them; "
+            f"take another kind: {', '.join((PAPER, *KINDS))}"
+        )
     found: dict[str, Evaluation] = {}
     for test in tests:
         if test == ADVERSARIAL:
