@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu results verdicts hard-tests analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-gpu results verdicts hard-tests certificates analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -46,6 +46,9 @@ verdicts: install
 
 hard-tests: install
 	$(BIN)/python -m tools.hard_tests
+
+certificates: install
+	$(BIN)/python -m tools.certificates
 
 # What docs/analysis.md shows, for tasks; about five minutes.
 ANALYSIS := results/analysis

@@ -91,6 +91,37 @@ def render_regularisers(data: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_prefixes(data: dict) -> str:
+    """The third table in Markdown: random words, and pairs of words at the border."""
+    names = ["labels", "words", "steps", "dropout"]
+    languages = ["dyck_10", "dyck_7", "mod_7", "random_10_2"]
+    numbers = [*languages, "worst dyck_10", "dyck_10, pairs", "dyck_7, pairs", "worst pairs"]
+    lines = [" | ".join(["", *names, *numbers, ""]).strip()]
+    lines.append("|" + " --- |" * len(names) + " ---: |" * len(numbers))
+    longer = [index for index, length in enumerate(data["lengths"]) if length > 40]
+    for name, s in data["settings"].items():
+        own = [row for row in data["rows"] if row[0] == name]
+        means, pairs = (
+            {
+                language: [100 * value(row) for row in own if row[1] == language]
+                for language in languages
+            }
+            for value in (
+                lambda row: statistics.fmean(row[3][index] for index in longer),
+                lambda row: row[4].get("border:500", 0.0),
+            )
+        )
+        dyck = [*pairs["dyck_10"], *pairs["dyck_7"]]
+        other = f"{s['words']}, {s['share']:g}" if s["share"] else "-"
+        settings = [s["labels"], other, f"{s['steps']:,}", f"0 to {s['dropout']:g}"]
+        values = [_mean(means[language]) for language in languages]
+        values.append(f"{min(means['dyck_10']):.2f}" if means["dyck_10"] else "-")
+        values += [_mean(pairs["dyck_10"]), _mean(pairs["dyck_7"])]
+        values.append(f"{min(dyck):.1f}" if dyck else "-")
+        lines.append("| " + " | ".join([*settings, *values]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def _mean(values: list[float]) -> str:
     return f"{statistics.fmean(values):.2f}" if values else "-"
 
@@ -109,6 +140,7 @@ def _regulariser(settings: dict) -> str:
 SEARCHES: dict[str, tuple[Path, Callable[[dict], str]]] = {
     "table": (ROOT / "results" / "recipe_search.json", render),
     "regularisers": (ROOT / "results" / "recipe_search_regularisers.json", render_regularisers),
+    "prefixes": (ROOT / "results" / "recipe_search_prefixes.json", render_prefixes),
 }
 """Places of the page: the data that stand there, and how."""
 

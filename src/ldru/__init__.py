@@ -14,6 +14,9 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.analysis.active import learn_machine as learn_machine
     from ldru.analysis.algebra import Algebra as Algebra
     from ldru.analysis.associativity import analyse_associativity as analyse_associativity
+    from ldru.analysis.certificate import Certificate as Certificate
+    from ldru.analysis.certificate import certify as certify
+    from ldru.analysis.consolidation import consolidate as consolidate
     from ldru.analysis.coverage import coverage as coverage
     from ldru.analysis.embeddings import analyse_embeddings as analyse_embeddings
     from ldru.analysis.extract import extract as extract
@@ -101,6 +104,7 @@ if TYPE_CHECKING:  # for editors and type checkers
 _HOMES = {
     "Algebra": "ldru.analysis.algebra",
     "Batch": "ldru.tasks.batch",
+    "Certificate": "ldru.analysis.certificate",
     "Column": "ldru.paper.table",
     "Comparison": "ldru.runs.compare",
     "DataTask": "ldru.tasks.data_task",
@@ -142,7 +146,9 @@ _HOMES = {
     "analyse_embeddings": "ldru.analysis.embeddings",
     "as_machine": "ldru.automata.convert",
     "build": "ldru.models.registry",
+    "certify": "ldru.analysis.certificate",
     "compare": "ldru.runs.compare",
+    "consolidate": "ldru.analysis.consolidation",
     "coverage": "ldru.analysis.coverage",
     "default_training": "ldru.paper.settings",
     "distributed": "ldru.tree.distributed",

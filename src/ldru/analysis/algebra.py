@@ -70,6 +70,13 @@ class Algebra:
     def num_states(self) -> int:
         return len(self.answer)
 
+    @property
+    def moves(self) -> "Moves":
+        """All entries of the tables that words need, as lists."""
+        left, right = np.nonzero(self.pair != UNMET)
+        (rising,) = np.nonzero(self.carry != UNMET)
+        return Moves(left, right, self.pair[left, right], rising, self.carry[rising])
+
     def join(self, left: IntArray, right: IntArray) -> IntArray:
         """The states of pairs of neighbours."""
         return self.pair[left, right]
@@ -182,6 +189,16 @@ class AlgebraStream:
     def labels(self) -> IntArray:
         """The labels of the words so far, as `Algebra.run` gives them: [batch]."""
         return self._algebra.complete.answer[self._tree.value()[:, 0].numpy()]
+
+
+class Moves(NamedTuple):
+    """What becomes of pairs of neighbours, and of nodes that rise alone."""
+
+    left: IntArray
+    right: IntArray
+    joined: IntArray
+    rising: IntArray
+    risen: IntArray
 
 
 class CompleteTables(NamedTuple):

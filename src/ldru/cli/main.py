@@ -19,6 +19,7 @@ COMMANDS = {
     "runs": "list the runs of a folder, with their accuracy",
     "predict": "ask a run for the label of words",
     "extract": "turn a trained LDRU into an exact machine and judge it at every length",
+    "certify": "prove that a trained LDRU itself is right at every length",
     "analyse": "look into trained LDRUs: associativity, and states by class",
     "monoid": "show the syntactic monoid of a language",
     "draw": "draw a machine, or the tree over a word",

@@ -25,6 +25,8 @@ class RunSpec:
 
     init_from: the digest of the run whose weights it starts from.
     counterexamples: words that are among its hard ones from the start.
+    consolidated: the steps by which that run was consolidated (`ldru.consolidate`), where it was
+        not trained on words.
     """
 
     task: TaskSpec
@@ -33,6 +35,7 @@ class RunSpec:
     seed: int
     init_from: str | None = None
     counterexamples: tuple[str, ...] = ()
+    consolidated: int = 0
 
     @classmethod
     def of(cls, setup: Setup, *, seed: int) -> "RunSpec":
@@ -53,9 +56,11 @@ class RunSpec:
     def to_json(self) -> dict[str, Json]:
         """As JSON values, with the format's number."""
         # Left out where there are none, so that the names of older runs stay.
-        words: dict[str, Json] = {}
+        more: dict[str, Json] = {}
         if self.counterexamples:
-            words["counterexamples"] = list(self.counterexamples)
+            more["counterexamples"] = list(self.counterexamples)
+        if self.consolidated:
+            more["consolidated"] = self.consolidated
         return {
             "format": FORMAT,
             "task": to_json(self.task),
@@ -63,7 +68,7 @@ class RunSpec:
             "train": to_json(self.train),
             "seed": self.seed,
             "init_from": self.init_from,
-            **words,
+            **more,
         }
 
     @classmethod
@@ -93,6 +98,11 @@ class RunSpec:
         words = data.get("counterexamples", [])
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise LdruError(f"counterexamples of a run are a list of words, got {words!r}")
+        consolidated = data.get("consolidated", 0)
+        if not isinstance(consolidated, int) or consolidated < 0:
+            raise LdruError(
+                f"the steps of a consolidation are a whole number, got {consolidated!r}"
+            )
         return cls(
             task=from_json(TaskSpec, data["task"]),
             model=from_json(MODELS[name], settings),
@@ -100,6 +110,7 @@ class RunSpec:
             seed=data["seed"],
             init_from=None if init_from is None else str(init_from),
             counterexamples=tuple(map(str, words)),
+            consolidated=consolidated,
         )
 
 

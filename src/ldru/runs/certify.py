@@ -1,0 +1,90 @@
+"""Certify a run, and consolidate it first where that is needed."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch.nn import functional
+
+from ldru.analysis.certificate import Certificate, certify, check_certifiable
+from ldru.analysis.consolidation import STEPS, consolidate
+from ldru.base.errors import LdruError, RunError
+from ldru.models.ldru import LDRUClassifier
+from ldru.runs.record import make_record
+from ldru.runs.run import Run
+from ldru.training.log import LogEntry
+
+CERTIFICATE = "certificate.json"
+"""In the folder of a run that is certified."""
+
+ROUNDS = 4
+
+
+class Certified(NamedTuple):
+    """A run and the certificate of its weights, which may still be no proof.
+
+    rounds: how often it was consolidated; 0 leaves the run as it was.
+    """
+
+    run: Run
+    certificate: Certificate
+    rounds: int
+
+
+def certify_run(
+    run: Run,
+    *,
+    rounds: int = ROUNDS,
+    steps: int = STEPS,
+    on_round: Callable[[int, Certificate], None] | None = None,
+    on_step: Callable[[int], None] | None = None,
+) -> Certified:
+    """Certify a run's network, or the network that it becomes by consolidation.
+
+    Its exact machine must be right at every length. Then the network is consolidated and certified
+    again, so often at most, until it is proved.
+    """
+    check_certifiable(run.model)
+    if rounds < 0:
+        raise LdruError(f"rounds must not be negative, got {rounds}")
+    found = run.exact()
+    if not found.is_correct:
+        raise RunError(f"{run.spec.name} cannot be certified: {found.summary}")
+    begin, model, number = time.monotonic(), run.model, 0
+    assert isinstance(model, LDRUClassifier)
+    certificate = certify(model, found)
+    while not certificate.is_certified and number < rounds:
+        model = consolidate(model, found, steps=steps, seed=number, on_step=on_step)
+        number += 1
+        certificate = certify(model, found)
+        if on_round is not None:
+            on_round(number, certificate)
+    if number:
+        seconds = time.monotonic() - begin
+        run = _consolidated(run, model, steps=number * steps, seconds=seconds)
+    return Certified(run, certificate, number)
+
+
+@torch.no_grad()
+def _consolidated(run: Run, model: LDRUClassifier, *, steps: int, seconds: float) -> Run:
+    """The run of a consolidated network, which begins where the other ended."""
+    spec = replace(run.spec, init_from=run.spec.digest, consolidated=steps, counterexamples=())
+    settings = spec.train
+    batch = run.language.draw_test(
+        settings.validation_length, words=settings.validation_words, seed=1
+    )
+    scores, labels = model(batch.tokens.to(run.device)), batch.labels.to(run.device)
+    entry = LogEntry(
+        step=run.record.final.step + steps,
+        loss=0.0,
+        validation_loss=float(functional.cross_entropy(scores, labels)),
+        validation_accuracy=float((scores.argmax(dim=-1) == labels).double().mean()),
+        learning_rate=0.0,
+        seconds=seconds,
+    )
+    record = make_record(
+        digest=spec.digest, log=[entry], backend=run.record.backend, device=run.device
+    )
+    return Run(spec=spec, task=run.task, model=model, record=record, log=[])
