@@ -28,14 +28,14 @@ def table(rows: list[dict[str, Json]]) -> str:
         "**Certificates.** The shipped models after consolidation (`ldru certify TASK`): in "
         "float32, all nodes of all words of any length lie within *radius* of one of the *points*. "
         "*margin*: the share of the radius that is never needed; *lead*: how far the right label's "
-        "score is ahead at least. States have length 8. *rounds*: of 4,000 steps each. A network "
-        "whose machine is wrong on some word has no certificate.",
+        "score is ahead at least. States have length 8. *steps*: of consolidation. A network whose "
+        "machine is wrong on some word has no certificate.",
         "",
-        "| task | points | pairs | rounds | radius | margin | lead |",
+        "| task | points | pairs | steps | radius | margin | lead |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for row in rows:
-        cells = [f"{row['points']:,}", f"{row['pairs']:,}", f"{row['rounds']}"]
+        cells = [f"{row['points']:,}", f"{row['pairs']:,}", f"{row['steps']:,}"]
         if row["certified"]:
             cells += [f"{row['radius']:g}", f"{row['margin']:.0%}", f"{row['lead']:.1f}"]
         else:
@@ -58,7 +58,7 @@ def row_of(task: str) -> dict[str, Json] | None:
         "task": task,
         "points": len(found.points),
         "pairs": len(found.algebra.moves.left),
-        "rounds": done.rounds,
+        "steps": done.run.spec.consolidated,
         "certified": found.is_certified,
         "radius": found.radius,
         "margin": found.margin,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ldru.analysis.algebra import Algebra
 from ldru.analysis.extraction import Extraction
 from ldru.analysis.trained_ldru import check_ldru
 from ldru.base.errors import LdruError
@@ -21,6 +22,9 @@ from ldru.models.ldru import LDRUClassifier
 STEPS = 4000
 PAIRS, RISES = 256, 128
 """Entries of the tables in a step."""
+
+VISITS = 50
+"""How often every pair of a large table is visited at least."""
 
 RATE = 2e-3
 NEAREST, FARTHEST = 0.03, 1.0
@@ -37,12 +41,13 @@ def consolidate(
     model: LDRUClassifier,
     found: Extraction,
     *,
-    steps: int = STEPS,
+    steps: int | None = None,
     seed: int = 0,
     on_step: Callable[[int], None] | None = None,
 ) -> LDRUClassifier:
     """A copy of an LDRU whose states lie close to those of its machine, which `extract` found.
 
+    steps: by default 4,000, and more for tables of more than 20,000 pairs.
     on_step: is told of every step.
 
     >>> run = ldru.Run.open("parity_check")
@@ -52,9 +57,11 @@ def consolidate(
     >>> again.summary, again.chosen.spread < found.chosen.spread / 4
     ('correct at every length', True)
     """
+    tables = found.algebra
+    if steps is None:
+        steps = usual_steps(tables)
     if steps < 1:
         raise LdruError(f"steps must be at least 1, got {steps}")
-    tables = found.algebra
     model = copy.deepcopy(check_ldru(model))
     encoder, weight = model.encoder, model.embedding.weight
     assert found.chosen is not None
@@ -89,6 +96,11 @@ def consolidate(
         if on_step is not None:
             on_step(step)
     return model.eval()
+
+
+def usual_steps(tables: Algebra) -> int:
+    """The steps of a consolidation, by the number of entries."""
+    return max(STEPS, VISITS * len(tables.moves.left) // PAIRS)
 
 
 class Slopes:

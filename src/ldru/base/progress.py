@@ -9,8 +9,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def counting(description: str, *, total: int) -> Iterator[Callable[..., None]]:
-    """Show a bar for the length of a block; each call of what it yields moves the bar by one."""
+def counting(description: str, *, total: int | None) -> Iterator[Callable[..., None]]:
+    """Show a bar for the length of a block; each call of what it yields moves the bar by one.
+
+    total: None where nobody knows.
+    """
     with make_progress() as progress:
         bar = progress.add_task(description, total=total)
         yield lambda *_: progress.advance(bar)
@@ -19,13 +22,19 @@ def counting(description: str, *, total: int) -> Iterator[Callable[..., None]]:
 def make_progress(*columns: "ProgressColumn") -> "Progress":
     """Bars with the time left, and some more columns."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+        MofNCompleteColumn(),
         *columns,
         TimeRemainingColumn(),
         console=console,

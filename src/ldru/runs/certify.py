@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from ldru.analysis.certificate import Certificate, certify, check_certifiable
-from ldru.analysis.consolidation import STEPS, consolidate
+from ldru.analysis.consolidation import consolidate, usual_steps
 from ldru.base.errors import LdruError, RunError
 from ldru.models.ldru import LDRUClassifier
 from ldru.runs.record import make_record
@@ -19,7 +19,7 @@ from ldru.training.log import LogEntry
 CERTIFICATE = "certificate.json"
 """In the folder of a run that is certified."""
 
-ROUNDS = 4
+ROUNDS = 8
 
 
 class Certified(NamedTuple):
@@ -37,7 +37,7 @@ def certify_run(
     run: Run,
     *,
     rounds: int = ROUNDS,
-    steps: int = STEPS,
+    steps: int | None = None,
     on_round: Callable[[int, Certificate], None] | None = None,
     on_step: Callable[[int], None] | None = None,
 ) -> Certified:
@@ -45,6 +45,8 @@ def certify_run(
 
     Its exact machine must be right at every length. Then the network is consolidated and certified
     again, so often at most, until it is proved.
+
+    steps: of one consolidation, see `consolidate`.
     """
     check_certifiable(run.model)
     if rounds < 0:
@@ -55,6 +57,7 @@ def certify_run(
     begin, model, number = time.monotonic(), run.model, 0
     assert isinstance(model, LDRUClassifier)
     certificate = certify(model, found)
+    steps = usual_steps(found.algebra) if steps is None else steps
     while not certificate.is_certified and number < rounds:
         model = consolidate(model, found, steps=steps, seed=number, on_step=on_step)
         number += 1
