@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": "ask a run for the label of words",
     "extract": "turn a trained LDRU into an exact machine and judge it at every length",
     "certify": "prove that a trained LDRU itself is right at every length",
+    "play": "open a page that shows languages, networks and their machines",
     "analyse": "look into trained LDRUs: associativity, and states by class",
     "monoid": "show the syntactic monoid of a language",
     "draw": "draw a machine, or the tree over a word",
