@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu docs docs-serve results verdicts machines hard-tests certificates analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-gpu docs test-docs docs-serve results verdicts machines hard-tests certificates analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -39,6 +39,10 @@ test-gpu: install
 # site/index.html, or serve it.
 docs: $(VENV)/.installed-docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.site
+
+# The same in a browser, opened from the disk: search, sorting, widths. Needs Chromium.
+test-docs: docs
+	$(BIN)/python -m tools.site.browser
 
 docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8000

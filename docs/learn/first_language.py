@@ -74,7 +74,7 @@ evaluation = run.compute_evaluation([5, 10, 20, 40, 80, 160, 320, 500], words=25
 evaluation
 
 # %% [markdown]
-# The row *majority share* is the accuracy of a model that always gives the more frequent label.
+# The column *majority_share* is the accuracy of a model that always gives the more frequent label.
 # Look at it before you are impressed by an accuracy: it is not always 50 %. Intervals are
 # Wilson's, at 95 %.
 

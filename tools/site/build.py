@@ -13,7 +13,7 @@ from tools.site.gallery import write_gallery
 from tools.site.links import ASSETS, on_site, page_of
 from tools.site.nav import LESSONS, nav
 from tools.site.notebook import run_notebook, to_jupyter, to_markdown
-from tools.site.playground import frame, view, write_playground
+from tools.site.playground import FOLDER, Playground, frame, view
 from tools.site.reference import linked_overview, section_page, sections
 from tools.site.results import write_results
 
@@ -120,6 +120,7 @@ def _note(source: str) -> str:
 def gather(root: Path, folder: Path, *, is_quick: bool = False) -> None:
     """Write all pages into a folder."""
     shutil.rmtree(folder, ignore_errors=True)
+    playground = Playground(root, folder.parent / "playgrounds")
     pages, results = Pages(root, folder), Results(root / "results")
     pages.write_written()
     pages.write_reference()
@@ -127,7 +128,7 @@ def gather(root: Path, folder: Path, *, is_quick: bool = False) -> None:
     write_gallery(folder / "gallery", results)
     pages.write_lessons(is_quick=is_quick)
     pages.write_sources()
-    write_playground(folder / "playground")
+    playground.write(folder / FOLDER)
     shutil.copytree(root / THEME, folder / "theme")
 
 

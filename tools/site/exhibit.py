@@ -10,7 +10,7 @@ from ldru.tasks.regular_task import RegularTask
 from tools.machines import MachineRecord, read_machines
 from tools.verdicts import JUDGED, VerdictRecord, verdicts
 
-MOST_STATES, MOST_SYMBOLS = 31, 8
+MOST_STATES, MOST_SYMBOLS = 31, 4
 """Of a machine that is still a picture."""
 
 

@@ -249,7 +249,7 @@ def index_page(shown: dict[str, Exhibit]) -> str:
     ]
     for family, names in FAMILIES.items():
         cards = "\n".join(_card(shown[name]) for name in names if name in shown)
-        lines += [f"## {family}", f'<div class="gallery" markdown>\n{cards}\n</div>']
+        lines += [f"## {family}", f'<div class="gallery">\n{cards}\n</div>']
     return "\n\n".join(lines) + "\n"
 
 

@@ -1,5 +1,6 @@
 """Pages of results: the tables under a heading, and figures drawn from the records."""
 
+import re
 from pathlib import Path
 
 from ldru.drawing.style import save_figure
@@ -35,16 +36,22 @@ TITLES = {
 }
 """The tables in the order of the site."""
 
+LANGUAGE = re.compile(rf"^\| ({'|'.join(LANGUAGES)}) \|", flags=re.MULTILINE)
+"""A row of a language, which has a page in the gallery."""
+
 SORTABLE = "Click on a column's name to sort by it."
 
 
 def table_page(name: str, folder: Path, results: Results) -> str:
     """A table as results/tables has it, and its figure by length where it has one."""
     text = (results.folder / "tables" / f"{name}.md").read_text()
-    parts = [f"# {TITLES[name]}", text.strip(), SORTABLE]
+    caption, rows = text.strip().split("\n\n", 1)
+    rows = LANGUAGE.sub(r"| [\1](../../gallery/\1.md) |", rows)
+    parts = ["---\nhide: [toc]\n---", f"# {TITLES[name]}", f"{caption} {SORTABLE}", rows]
     table = PUBLISHED.get(name)
-    if table is not None and table.figure is not None and _has_runs(name, results):
-        save_figure(STUDY_FIGURES[table.figure](table, results), folder / f"{name}.png")
+    kind = "accuracy" if name == "recipes" else table and table.figure
+    if table is not None and kind and _has_runs(name, results):
+        save_figure(STUDY_FIGURES[kind](table, results), folder / f"{name}.png")
         parts.append(f"![{TITLES[name]}, from the records]({name}.png)")
     return "\n\n".join(parts) + "\n"
 
