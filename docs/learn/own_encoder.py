@@ -78,11 +78,9 @@ def draw(words: int, longest: int) -> tuple[Tensor, Tensor, Tensor]:
     """Signals [words, longest, 2], their lengths, and whether the lamp is lit."""
     lengths = torch.randint(longest // 2, longest + 1, (words,)).clamp(min=1)
     is_rare = torch.rand(words, longest) < 2 / longest
-    rare, common = (
-        torch.randint(ON, TOGGLE, (2, words, longest)),
-        torch.randint(2, 4, (words, longest)),
-    )
-    kinds = torch.where(is_rare, rare[0], common)
+    rare = torch.randint(ON, TOGGLE, (words, longest))
+    common = torch.randint(TOGGLE, NOTHING + 1, (words, longest))
+    kinds = torch.where(is_rare, rare, common)
     is_lit = torch.zeros(words, dtype=torch.long)
     for place, kind in enumerate(kinds.T):
         new = torch.where(kind == TOGGLE, 1 - is_lit, is_lit)
