@@ -20,15 +20,33 @@ class Play:
         port: of the page; 0 takes any that is free.
         host: the address to listen on. By default only this machine can reach it; with another
             one, others who have the link with its token can, and may start trainings here.
-        no_open: print the link and open no browser.
+        no_browser: print the link and open no browser.
+        export: write the static edition into this new folder instead, for any host of files: the
+            shipped models and their extractions, without training. Takes some minutes.
     """
 
     runs: Path = Path("runs")
     port: int = 8137
     host: str = "127.0.0.1"
-    no_open: bool = False
+    no_browser: bool = False
+    export: Path | None = None
 
     def __call__(self) -> None:
+        if self.export is None:
+            self._serve()
+        else:
+            self._export(self.export)
+
+    def _export(self, folder: Path) -> None:
+        from ldru.base.progress import counting
+        from ldru.runs.shipped import shipped_names
+        from ldru.web.export import export
+
+        with counting("models", total=len(shipped_names())) as advance:
+            export(folder, on_model=advance)
+        print(f"{folder}\nAny host of files can serve it, such as `python -m http.server`.")
+
+    def _serve(self) -> None:
         from ldru.base.imports import extra_module
         from ldru.web.server import make_app
 
@@ -44,7 +62,7 @@ class Play:
         print(f"{link}\nCtrl-C ends it.", flush=True)
         if not is_local:
             print("Whoever has this link can start trainings on this machine.", flush=True)
-        if not self.no_open:
+        if not self.no_browser:
             webbrowser.open(link)
         config = uvicorn.Config(make_app(self.runs, hosts=names, token=token), log_level="warning")
         uvicorn.Server(config).run(sockets=[listening])
