@@ -15,8 +15,11 @@ from ldru.base.json import Json
 from ldru.runs.shipped import shipped_names
 from ldru.web import languages
 from ldru.web.models import Models, describe_model
-from ldru.web.proofs import SECONDS, prove
+from ldru.web.proofs import prove
 from ldru.web.server import STATIC, Playground
+
+PROOF_SECONDS = 60
+"""How long the extraction of one model may take."""
 
 EDITION = ('<html lang="en">', '<html lang="en" data-edition="static">')
 """What tells the page where its answers are."""
@@ -65,7 +68,7 @@ def _write_model(data: Path, models: Models, name: str) -> None:
     weights.parent.mkdir(exist_ok=True)
     weights.write_bytes(models.weights(name))
     events: list[Json] = []
-    prove(run, lambda kind, row: events.append([kind, row]), seconds=SECONDS)
+    prove(run, lambda kind, row: events.append([kind, row]), seconds=PROOF_SECONDS)
     _write(data / "proof" / f"{name}.json", events)
 
 

@@ -15,6 +15,9 @@ HEADERS = {
 }
 """Nothing is loaded from elsewhere, and no page elsewhere frames this one."""
 
+ANY = "*"
+"""Instead of a name, where a token alone decides."""
+
 OWN = ("127.0.0.1", "localhost", "[::1]")
 """Names that a machine has for itself."""
 
@@ -52,7 +55,7 @@ class Guard:
         """Why a request is refused; None where it is not."""
         host = request.headers.get("host", "")
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
-        if name not in self.hosts:
+        if name not in self.hosts and ANY not in self.hosts:
             return "this server answers under its own address alone"
         origin = request.headers.get("origin")
         if origin is not None and origin.split("//")[-1] != host:

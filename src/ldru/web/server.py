@@ -112,7 +112,7 @@ def make_app(runs: Path, *, hosts: tuple[str, ...] = (), token: str | None = Non
     """The application.
 
     runs: the folder whose runs can be opened, and where trainings are kept.
-    hosts: names that a request may ask for beside this machine's own.
+    hosts: names that a request may ask for beside this machine's own; "*" for any, with a token.
     token: what a link must carry; None for this machine alone.
     """
     extra_module("starlette", extra="web")
