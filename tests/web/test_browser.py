@@ -12,7 +12,7 @@ from tests.web.browsing import WIDTHS, browser, go, hosted, open_page, photograp
 
 pytestmark = pytest.mark.browser
 
-STATIC_MODELS = ["dyck_2", "dyck_3", "parity_check"]
+STATIC_MODELS = ["dyck_3", "parity_check"]
 LENGTHS = (1, 2, 3, 5, 13, 64)
 VIEWS = ("language", "network", "length", "proof", "train", "compare")
 SCORES = """async ([name, words]) => {
@@ -265,7 +265,7 @@ def test_the_static_edition_shows_its_views(page, files):
     go(page, f"{files}#language?task=flip_flop")
     page.get_by_text("flip_flop:").wait_for()
     assert page.get_by_label("or a regular expression").count() == 0
-    go(page, f"{files}#length?model=dyck_2&length=10000")
+    go(page, f"{files}#length?model=dyck_3&length=10000")
     page.get_by_text("10,000 symbols").wait_for()
     photograph(page, f"static-{page.name}")
 
