@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from ldru.base.errors import LdruError
 from ldru.base.imports import import_module
 from ldru.base.json import Json
@@ -81,6 +83,7 @@ def work(folder: Path, settings: dict) -> None:
 def main() -> None:
     """folder settings modules: what to import first, for languages of others."""
     folder, settings, *modules = sys.argv[1:]
+    torch.set_num_threads(1)  # a small network gains nothing from more, and the page wants some
     try:
         for module in modules:
             import_module(module, wanted_by="--import")
