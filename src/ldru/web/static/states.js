@@ -4,7 +4,7 @@ import { COLOURS, OTHER } from "./colours.js";
 import { svg } from "./dom.js";
 
 const [WIDTH, HEIGHT] = [480, 320];
-const REACH = 1.1; // from the middle to the upper edge, in lengths of a state
+const REACH = 1.3; // from the middle to the upper edge, in lengths of a state
 
 export function drawStates({ tolerance, radius, states, places }) {
   const scale = HEIGHT / 2 / (REACH * radius / tolerance); // one scale for all tolerances of a network
