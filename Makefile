@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu docs test-docs docs-serve results verdicts machines hard-tests certificates analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-gpu test-browser play docs test-docs docs-serve results verdicts machines hard-tests certificates analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -34,6 +34,19 @@ test-slow: install
 
 test-gpu: install
 	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
+
+# The playground in Chromium, which is installed where that is possible; elsewhere the tests are
+# skipped, and say why.
+test-browser: install
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[web,browser]'
+	@command -v chromium chromium-browser google-chrome || \
+	  { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  echo "no Chromium here; install Debian's package chromium"
+	$(BIN)/pytest -m browser tests/web -rs
+
+# A page with languages, networks and proofs, on this machine.
+play: install
+	$(BIN)/ldru play
 
 # The site, into site/: runs the tutorials, draws from the records, checks every link. Open
 # site/index.html, or serve it.

@@ -24,7 +24,7 @@ ELSEWHERE = "https://unpkg.com/iframe-worker/shim"
 """What the search needs in pages that are opened from a disk; we have our own."""
 
 FRAME = "<!-- playground -->"
-"""Where the start page and the playground's own page have it."""
+"""Where a page has the playground."""
 
 
 def written_pages(root: Path) -> list[str]:

@@ -47,7 +47,7 @@ def nav(sections: list[Section]) -> Nav:
     ]
     return [
         {"Home": "index.md"},
-        {"Playground": "playground.md"},
+        {"Playground": [{"Try it here": "try_it.md"}, {"On your machine": "playground.md"}]},
         {"Learn": ["learn/index.md", *_entries(lessons)]},
         {"How-to": _entries(HOW_TO)},
         {"Gallery": ["gallery/index.md", *gallery]},

@@ -2,13 +2,17 @@
 
 import secrets
 import socket
+import sys
 import webbrowser
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, RunError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
+ANYWHERE = ("0.0.0.0", "::")
+SECONDS_TO_END = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,40 +24,63 @@ class Play:
         port: of the page; 0 takes any that is free.
         host: the address to listen on. By default only this machine can reach it; with another
             one, others who have the link with its token can, and may start trainings here.
-        no_open: print the link and open no browser.
+        no_browser: print the link and open no browser.
+        export: write the static edition into this new folder instead, for any host of files: the
+            shipped models and their extractions, without training. Takes some minutes.
     """
 
     runs: Path = Path("runs")
     port: int = 8137
     host: str = "127.0.0.1"
-    no_open: bool = False
+    no_browser: bool = False
+    export: Path | None = None
 
     def __call__(self) -> None:
+        if self.export is None:
+            self._serve()
+        else:
+            self._export(self.export)
+
+    def _export(self, folder: Path) -> None:
+        from ldru.base.progress import counting
+        from ldru.runs.shipped import shipped_names
+        from ldru.web.export import export
+
+        with counting("models", total=len(shipped_names())) as advance:
+            export(folder, on_model=advance)
+        print(f"{folder}\nAny host of files can serve it, such as `python -m http.server`.")
+
+    def _serve(self) -> None:
         from ldru.base.imports import extra_module
         from ldru.web.server import make_app
 
         if not 0 <= self.port < 2**16:
             raise LdruError(f"a port lies between 0 and 65535, got {self.port}")
         uvicorn = extra_module("uvicorn", extra="web")
-        is_local = self.host in LOCAL
-        token = None if is_local else secrets.token_urlsafe(16)
+        token = None if self.host in LOCAL else secrets.token_urlsafe(16)
+        app = make_app(self.runs, hosts=self._hosts(), token=token)
         listening = self._listen()
-        port = listening.getsockname()[1]
-        names = self._names()
-        link = f"http://{names[0]}:{port}/" + ("" if token is None else f"?token={token}")
-        print(f"{link}\nCtrl-C ends it.", flush=True)
-        if not is_local:
-            print("Whoever has this link can start trainings on this machine.", flush=True)
-        if not self.no_open:
+        link = f"http://{self._name()}:{listening.getsockname()[1]}/"
+        if token is not None:
+            link += f"?token={token}"
+            print("Whoever has this link can start trainings on this machine:", flush=True)
+        print(link, flush=True)
+        print("Ctrl-C ends it.", file=sys.stderr)
+        if not self.no_browser:
             webbrowser.open(link)
-        config = uvicorn.Config(make_app(self.runs, hosts=names, token=token), log_level="warning")
-        uvicorn.Server(config).run(sockets=[listening])
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SECONDS_TO_END)
+        with suppress(KeyboardInterrupt):  # the usual end
+            uvicorn.Server(config).run(sockets=[listening])
 
-    def _names(self) -> tuple[str, ...]:
-        """What a link may call this server, the best first."""
-        if self.host in ("0.0.0.0", "::"):  # every address: a link needs a name
-            return socket.gethostname(), socket.getfqdn()
-        return (f"[{self.host}]" if ":" in self.host else self.host,)
+    def _name(self) -> str:
+        """What a link calls this machine."""
+        if self.host in ANYWHERE:
+            return socket.gethostname()
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    def _hosts(self) -> tuple[str, ...]:
+        """The names it answers under; on every address any will do, since the token decides."""
+        return ("*",) if self.host in ANYWHERE else (self._name(),)
 
     def _listen(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
@@ -61,9 +88,10 @@ class Play:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((self.host, self.port))
+            listening.listen()  # from now on a browser waits, rather than being turned away
         except OSError as problem:
             listening.close()
-            raise LdruError(
+            raise RunError(
                 f"cannot listen on {self.host} port {self.port}: {problem}; choose another with "
                 "--port, 0 for any that is free"
             ) from problem

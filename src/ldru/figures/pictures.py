@@ -8,6 +8,7 @@ import numpy as np
 
 from ldru.analysis.extraction import Extraction
 from ldru.automata.convert import as_machine
+from ldru.automata.layout import ACROSS, DOWN, Point, layers
 from ldru.automata.machine import UNLABELLED, MooreMachine
 from ldru.automata.monoid import monoid as monoid_of
 from ldru.base.errors import LdruError
@@ -20,13 +21,8 @@ if TYPE_CHECKING:
 MOST_STATES = 60
 MOST_SYMBOLS = 64
 RADIUS = 0.25
-ACROSS, DOWN = 1.5, 1.4
-"""How far layers, and the states of a layer, lie apart."""
-
 QUIET = "0.92"
 """The grey of what belongs to no class of its own."""
-
-Point = tuple[float, float]
 
 
 def draw(language: object, word: str | None = None, *, title: str = "") -> "Figure":
@@ -85,34 +81,6 @@ def machine_figure(machine: MooreMachine, *, title: str = "") -> "Figure":
     if machine.num_classes > 2:
         _name_labels(figure, machine)
     return figure
-
-
-def layers(machine: MooreMachine) -> list[Point]:
-    """A place for every state: the distance from the start, and one of its layer's rows.
-
-    Rows are ordered by where the arrows come from, which keeps crossings few.
-    """
-    distance = {machine.start: 0}
-    queue = [machine.start]
-    for state in queue:
-        for target in machine.delta[state].tolist():
-            if target not in distance:
-                distance[target] = distance[state] + 1
-                queue.append(target)
-    rows: dict[int, float] = {machine.start: 0.0}
-    columns: dict[int, list[int]] = {}
-    for state in queue:
-        columns.setdefault(distance[state], []).append(state)
-    tallest = max(map(len, columns.values()))
-    for column, states in columns.items():
-        before = columns.get(column - 1, [])
-        above = {
-            state: np.mean([rows[s] for s in before if state in machine.delta[s]] or [0.0])
-            for state in states
-        }
-        for row, state in enumerate(sorted(states, key=lambda state: -above[state])):
-            rows[state] = (tallest - len(states)) / 2 + len(states) - 1 - row
-    return [(ACROSS * distance[n], DOWN * rows[n]) for n in range(machine.num_states)]
 
 
 def _arrows(machine: MooreMachine) -> dict[tuple[int, int], str]:

@@ -1,41 +1,29 @@
-"""What a request may ask for: sizes are checked before any work begins."""
+"""Bounds of what a request may ask for, checked before any work begins."""
 
 import math
 import re
 
 from ldru.base.errors import LdruError
 
-LONGEST_WORD = 64
-"""Symbols of a word whose tree is shown."""
-
-LONGEST_LENGTH = 10_000
-"""Symbols of a word that is drawn at random and answered."""
-
 LONGEST_REGEX = 200
 MOST_COPIES = 1_000
 """How often `{n}` may repeat something, all of them multiplied."""
 
+LONGEST_NAME = 60
+LARGEST_MACHINE = 2_000
+"""States of a machine, before it is made minimal."""
+
 MOST_STATES = 60
-"""Of a machine that is drawn."""
+MOST_ARROWS = 400
+"""States and arrows of a machine that is drawn; larger ones are followed without a picture."""
 
 LARGEST_MONOID = 1_000
-MOST_STEPS = 20_000
-LARGEST_DIM = 64
-LARGEST_BATCH = 256
-LONGEST_TRAINING_WORD = 40
+LARGEST_WEIGHTS = 2**25
+"""Bytes that a page is asked to load."""
 
 
 class RequestError(LdruError):
     """What was asked for cannot be answered; the page shows the message."""
-
-
-def whole(text: str | None, *, name: str, low: int, high: int, default: int) -> int:
-    """A whole number of a request, within its bounds."""
-    if text is None or text == "":
-        return default
-    if not re.fullmatch(r"\d{1,9}", text) or not low <= int(text) <= high:
-        raise RequestError(f"{name} is a whole number from {low:,} to {high:,}, got {text[:20]!r}")
-    return int(text)
 
 
 def check_regex(regex: str) -> str:
@@ -51,10 +39,3 @@ def check_regex(regex: str) -> str:
             "command line has no such limit"
         )
     return regex
-
-
-def check_word(tokens: list[int]) -> list[int]:
-    """A word that is short enough for a picture."""
-    if not 1 <= len(tokens) <= LONGEST_WORD:
-        raise RequestError(f"a tree is shown over 1 to {LONGEST_WORD} symbols, got {len(tokens):,}")
-    return tokens

@@ -1,6 +1,6 @@
 // Chooses the view that the address names.
 
-import { get, tell } from "./api.js";
+import { getStart, guarded, isStatic, tell } from "./api.js";
 import { html } from "./dom.js";
 import { read } from "./link.js";
 import * as compare from "./views/compare.js";
@@ -10,11 +10,12 @@ import * as network from "./views/network.js";
 import * as proof from "./views/proof.js";
 import * as train from "./views/train.js";
 
-const VIEWS = { language, network, length, proof, train, compare };
+const VIEWS = { language, network, length, proof, ...(isStatic ? {} : { train }), compare };
 const main = document.getElementById("main");
-let leave = null, current = null;
+let leave = new AbortController();
 
-const links = Object.fromEntries(Object.entries(VIEWS).map(([name, view]) => [name, html("a", { href: `#${name}` }, view.title)]));
+const links = Object.fromEntries(Object.entries(VIEWS)
+  .map(([name, view]) => [name, html("a", { href: `#${name}` }, view.title)]));
 document.getElementById("views").append(...Object.values(links).map((link) => html("li", {}, link)));
 
 const theme = document.getElementById("theme");
@@ -26,28 +27,26 @@ theme.addEventListener("click", () => {
   localStorage.setItem("theme", root.dataset.theme);
 });
 
+// A view fills `main` and ends what it began when its signal is aborted.
 async function open() {
   const { view, given } = read();
   const name = view in VIEWS ? view : "language";
-  leave?.();
-  leave = null;
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
   tell(null);
   for (const [other, link] of Object.entries(links)) {
     if (other === name) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const here = (current = {});
-  main.replaceChildren();
   document.title = `${VIEWS[name].title} · ldru playground`;
-  try {
-    const start = await get("start");
+  main.replaceChildren();
+  await guarded(async () => {
+    const start = await getStart();
+    if (signal.aborted) return;
     document.getElementById("version").textContent = `ldru ${start.version}`;
-    const left = await VIEWS[name].show(main, given, start);
-    if (here === current) leave = left;
-    else left?.();
-  } catch (problem) {
-    tell(problem);
-  }
+    await VIEWS[name].show(main, given, start, signal);
+  });
 }
 
 addEventListener("hashchange", open);

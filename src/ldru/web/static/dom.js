@@ -7,8 +7,14 @@ function fill(element, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "value") element.value = value;
+    else if (name === "style") element.style.cssText = value; // the page's policy forbids the attribute
     else element.setAttribute(name, value === true ? "" : value);
   }
+  return put(element, ...children);
+}
+
+// Appends children, lists of children, and nothing for null.
+export function put(element, ...children) {
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
@@ -25,9 +31,13 @@ export const field = (name, control, wide = false) =>
 export const button = (text, onclick, attributes = {}) =>
   html("button", { type: "button", onclick, ...attributes }, text);
 
+export const wordInput = (value, oninput) =>
+  html("input", { class: "word", value, oninput, spellcheck: "false", autocomplete: "off" });
+
 export function choice(options, value, onchange, attributes = {}) {
   const select = html("select", { onchange: () => onchange(select.value), ...attributes });
   for (const [group, names] of options) {
+    if (!names.length) continue;
     select.append(html("optgroup", { label: group }, names.map((name) => html("option", { value: name }, name))));
   }
   select.value = value;

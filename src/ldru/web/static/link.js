@@ -1,13 +1,14 @@
 // The view and its settings stand behind the # of the address, so that a link restores them.
 
+import { known } from "./api.js";
+
 export function read() {
   const [view, rest = ""] = location.hash.replace(/^#/, "").split("?");
   return { view, given: Object.fromEntries(new URLSearchParams(rest)) };
 }
 
 export function href(view, given) {
-  const known = Object.entries(given).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const rest = new URLSearchParams(known).toString();
+  const rest = new URLSearchParams(known(given)).toString();
   return `#${view}${rest ? `?${rest}` : ""}`;
 }
 

@@ -1,68 +1,74 @@
 // A machine in layers: states where the server put them, a bow for each pair of states.
 
-import { svg } from "./dom.js";
+import { html, svg } from "./dom.js";
 
-const SCALE = 72, RADIUS = 19, MARGIN = 58;
+const SCALE = 72, RADIUS = 19, MARGIN = 50;
 
 export function drawMachine(machine, path = [], place = 0) {
-  const tallest = Math.max(...machine.places.map(([, y]) => y));
-  const points = machine.places.map(([x, y]) => [MARGIN + SCALE * x, MARGIN + SCALE * (tallest - y)]);
-  const width = Math.max(...points.map(([x]) => x)) + MARGIN;
-  const height = Math.max(...points.map(([, y]) => y)) + MARGIN;
-  const bows = new Map();
+  if (machine.places === null) return html("p", { class: "note" }, "Too many states for a picture; a word can be followed all the same.");
+  const points = machine.places.map(([x, y]) => [SCALE * x, -SCALE * y]);
+  const taken = place > 0 ? `${path[place - 1]},${path[place]}` : null;
+  const here = path.length ? path[place] : machine.start;
+  const arrows = [...arrowsOf(machine)].map(([key, symbols]) => {
+    const [from, to] = key.split(",").map(Number);
+    return { ...(from === to ? loop(points[from]) : bow(points[from], points[to], points)), symbols, isTaken: key === taken };
+  });
+  // Bows may reach beyond the states.
+  const marks = [...points, ...arrows.map((arrow) => arrow.label)];
+  const [left, top, right, bottom] = [0, 1].flatMap((axis) => Math.min(...marks.map((mark) => mark[axis])) - MARGIN)
+    .concat([0, 1].flatMap((axis) => Math.max(...marks.map((mark) => mark[axis])) + MARGIN));
+  const [sx, sy] = points[machine.start];
+  return svg("svg", { width: right - left, height: bottom - top, viewBox: `${left} ${top} ${right - left} ${bottom - top}`, role: "img",
+    "aria-label": `Machine of ${machine.labels.length} states; state ${here} is marked` },
+    svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse", markerWidth: 9, markerHeight: 9, orient: "auto-start-reverse" },
+      svg("path", { class: "arrow", d: "M0 0 8 4 0 8z" }))),
+    svg("path", { class: "edge", d: `M${sx - 46} ${sy}L${sx - RADIUS - 2} ${sy}`, "marker-end": "url(#head)" }),
+    arrows.map(({ d, label, symbols, isTaken }) => svg("g", {},
+      svg("path", { class: isTaken ? "edge taken" : "edge", "marker-end": "url(#head)", d }), text(...label, symbols))),
+    points.map((point, state) => drawState(machine, point, state, state === here)));
+}
+
+// The symbols that lead from a state to another, as text, by "from,to".
+function arrowsOf(machine) {
+  const found = new Map();
   machine.moves.forEach((row, from) => row.forEach((to, symbol) => {
     const key = `${from},${to}`;
-    bows.set(key, [...(bows.get(key) ?? []), machine.alphabet[symbol]]);
+    found.set(key, found.has(key) ? `${found.get(key)}, ${machine.alphabet[symbol]}` : machine.alphabet[symbol]);
   }));
-  const taken = place > 0 ? `${path[place - 1]},${path[place]}` : null;
-  const here = path.length ? path[place] : null;
-  const accepts = new Set(machine.labels.filter((label) => label !== null)).size <= 2;
-  const states = points.map(([x, y], state) => svg("g", {},
-    svg("circle", { class: state === here ? "state here" : "state", cx: x, cy: y, r: RADIUS }),
-    accepts && machine.labels[state] === 1 ? svg("circle", { class: "ring", cx: x, cy: y, r: RADIUS - 4 }) : null,
-    svg("text", { x, y: accepts ? y : y - 5 }, String(state)),
-    accepts ? null : svg("text", { x, y: y + 8, class: "tick" }, machine.labels[state] === null ? "–" : `→${machine.labels[state]}`),
-  ));
-  const [sx, sy] = points[machine.start];
-  return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": `Machine of ${machine.labels.length} states; state ${here ?? machine.start} is marked` },
-    svg("defs", {}, svg("marker", { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" },
-      svg("path", { class: "arrow", d: "M0 0 8 4 0 8z" }))),
-    svg("path", { class: "edge", d: `M${sx - 48} ${sy}L${sx - RADIUS - 2} ${sy}`, "marker-end": "url(#head)" }),
-    [...bows].map(([key, symbols]) => {
-      const [from, to] = key.split(",").map(Number);
-      return bow(points[from], points[to], symbols.join(", "), key === taken, points);
-    }),
-    states,
-  );
+  return found;
 }
 
-function bow([x, y], [u, v], symbols, isTaken, points) {
-  const edge = { class: isTaken ? "edge taken" : "edge", "marker-end": "url(#head)" };
-  if (x === u && y === v) {
-    const d = `M${x - 8} ${y - RADIUS + 2}C${x - 26} ${y - 56} ${x + 26} ${y - 56} ${x + 8} ${y - RADIUS + 1}`;
-    return svg("g", {}, svg("path", { ...edge, d }), label(x, y - 50, symbols));
-  }
-  const length = Math.hypot(u - x, v - y);
-  const side = [(y - v) / length, (u - x) / length];
-  const middle = [(x + u) / 2, (y + v) / 2];
-  // A long bow keeps away from the states between its ends.
-  const isLong = length > 1.7 * SCALE;
-  const room = (bend) => Math.min(...points.filter(([a, b]) => !(a === x && b === y) && !(a === u && b === v))
-    .map(([a, b]) => Math.hypot(middle[0] + bend / 2 * side[0] - a, middle[1] + bend / 2 * side[1] - b)));
-  const far = 0.45 * length + 30;
-  const bend = isLong ? (room(far) >= room(-far) ? far : -far) : 34;
-  const control = [middle[0] + bend * side[0], middle[1] + bend * side[1]];
-  const cut = (from, towards) => {
-    const distance = Math.hypot(towards[0] - from[0], towards[1] - from[1]);
-    return [from[0] + (towards[0] - from[0]) * (RADIUS + 2) / distance, from[1] + (towards[1] - from[1]) * (RADIUS + 2) / distance];
-  };
-  const [a, b] = [cut([x, y], control), cut([u, v], control)];
+function drawState({ isAccepting, labels }, [x, y], state, isHere) {
   return svg("g", {},
-    svg("path", { ...edge, d: `M${a}Q${control} ${b}` }),
-    label(middle[0] + bend / 2 * side[0], middle[1] + bend / 2 * side[1], symbols));
+    svg("circle", { class: isHere ? "state here" : "state", cx: x, cy: y, r: RADIUS }),
+    isAccepting && labels[state] === 1 ? svg("circle", { class: "ring", cx: x, cy: y, r: RADIUS - 4 }) : null,
+    svg("text", { x, y: isAccepting ? y : y - 5 }, String(state)),
+    isAccepting ? null : svg("text", { x, y: y + 8, class: "tick" }, labels[state] === null ? "–" : `→${labels[state]}`));
 }
 
-const label = (x, y, text) => svg("g", {},
-  svg("rect", { class: "halo", x: x - 4 * text.length - 3, y: y - 8, width: 8 * text.length + 6, height: 16, rx: 4 }),
-  svg("text", { x, y }, text));
+// An arrow is a path and the place of its label.
+const loop = ([x, y]) => ({
+  d: `M${x - 8} ${y - RADIUS + 2}C${x - 26} ${y - 56} ${x + 26} ${y - 56} ${x + 8} ${y - RADIUS + 1}`,
+  label: [x, y - 50],
+});
+
+function bow(from, to, points) {
+  const way = [to[0] - from[0], to[1] - from[1]], length = Math.hypot(...way);
+  const side = [-way[1] / length, way[0] / length];
+  const beside = (bend) => [0, 1].map((axis) => (from[axis] + to[axis]) / 2 + bend * side[axis]);
+  const others = points.filter((point) => point !== from && point !== to);
+  const room = (bend) => Math.min(...others.map((point) => distance(beside(bend / 2), point)));
+  // A long bow keeps away from the states between its ends.
+  const far = 0.45 * length + 30;
+  const bend = length <= 1.7 * SCALE ? 34 : room(far) >= room(-far) ? far : -far;
+  const control = beside(bend);
+  const [begin, end] = [from, to].map((point) => towards(point, control, RADIUS + 2));
+  return { d: `M${begin}Q${control} ${end}`, label: beside(bend / 2) };
+}
+
+const distance = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+const towards = (from, to, by) => [0, 1].map((axis) => from[axis] + (to[axis] - from[axis]) * by / distance(from, to));
+
+const text = (x, y, symbols) => svg("g", {},
+  svg("rect", { class: "halo", x: x - 4 * symbols.length - 3, y: y - 8, width: 8 * symbols.length + 6, height: 16, rx: 4 }),
+  svg("text", { x, y }, symbols));

@@ -1,6 +1,6 @@
 // Two networks side by side on one word.
 
-import { field, html, settled } from "../dom.js";
+import { field, html, put, settled, wordInput } from "../dom.js";
 import { keep } from "../link.js";
 import { explorer } from "./network.js";
 
@@ -8,15 +8,19 @@ export const title = "Compare";
 
 export async function show(main, given, start) {
   const state = { word: given.word || "0011001101", first: given.first || "dyck_2", second: given.second || "dyck_12" };
-  const word = html("input", { class: "word", value: state.word, spellcheck: "false", autocomplete: "off", oninput: settled(150, () => give(word.value.trim())) });
-  const sides = [html("section", { "aria-label": "first network" }), html("section", { "aria-label": "second network" })];
-  main.append(html("h2", {}, "Two networks on one word"), html("div", { class: "controls" }, field("Word", word, true)), html("div", { class: "two" }, sides));
+  const word = wordInput(state.word, settled(120, () => give(word.value.trim())));
+  const sides = ["first network", "second network"].map((name) => html("section", { "aria-label": name }));
+  put(main, html("h2", {}, "Two networks on one word"), html("div", { class: "controls" }, field("Word", word, true)),
+    html("div", { class: "two" }, sides));
   const both = await Promise.all(["first", "second"].map((side, place) =>
     explorer(sides[place], { model: state[side], word: state.word }, start, (found) => {
       state[side] = found.model;
+      if (found.word !== state.word) { // a symbol was pressed on this side
+        word.value = found.word;
+        give(found.word, place);
+      }
       keep("compare", state);
-      if (found.word !== state.word) { word.value = found.word; give(found.word, place); }
-    }, { word: false, name: place ? "Second model" : "First model" })));
+    }, { withWord: false, name: place ? "Second model" : "First model" })));
 
   async function give(text, except = null) {
     if (!text || text === state.word) return;
