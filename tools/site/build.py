@@ -60,7 +60,7 @@ class Pages:
             if source == "docs/reference.md":
                 text = linked_overview(text)
             first = frame(
-                view("network", model="dyck_3", word="001011"),
+                view("network", model="dyck_3", word="0010110100110011"),
                 title="The playground: a network's tree over a word",
                 height=640,
             )

@@ -8,7 +8,7 @@ import torch
 
 from ldru.drawing.style import new_figure, save_figure
 from ldru.figures.monoid import monoid_figure
-from ldru.figures.pictures import draw, tree_figure, word_symbols
+from ldru.figures.pictures import MOST_SYMBOLS, draw, tree_figure, word_symbols
 from ldru.paper.tables import TABLES
 from ldru.reproduce.render import cell_results, cell_text
 from ldru.runs.results import Results
@@ -52,6 +52,9 @@ def _links(shown: Exhibit) -> str:
         views["Watch the network"] = view("network", model=shown.name, word=word)
         views["Try it at any length"] = view("length", model=shown.name)
         views["Read the proof"] = view("proof", model=shown.name)
+        if shown.machine.wrong is not None and len(shown.machine.wrong) <= MOST_SYMBOLS:
+            wrong = shown.machine.wrong
+            views["See it go wrong"] = view("network", model=shown.name, word=wrong)
     return " ".join(
         f'<a class="md-button" href="../{link}">{text}</a>' for text, link in views.items()
     )
@@ -176,7 +179,7 @@ def _learned(shown: Exhibit, folder: Path) -> str:
         )
     algebra = found.algebra
     if algebra is not None:
-        word = (found.wrong or _a_word(shown.task))[:64]
+        word = (found.wrong or _a_word(shown.task))[:MOST_SYMBOLS]
         tokens = shown.task.machine.encode(word)
         levels = [level.tolist() for level in algebra.levels(tokens)]
         names = {state: f"state {state}" for state in range(algebra.num_states + 1)}
