@@ -228,9 +228,11 @@ def _training(name: str) -> str:
     return f"""## Train it
 
 ```sh
-ldru train {name} --out runs/{name}                   # our recipe; minutes on a GPU
-ldru train {name} --dim 24 --batch-size 64 --steps 4000 --out runs/{name}   # small, on a CPU
-ldru extract runs/{name}/*                            # an exact machine: is it right?
+# our recipe, on a GPU:
+ldru train {name}
+# a small network, on a CPU, and its exact machine:
+ldru train {name} --dim 24 --batch-size 64 --steps 4000 --out runs/{name}
+ldru extract runs/{name}/*
 ```
 
 ```python
