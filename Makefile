@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu test-browser play results verdicts hard-tests certificates analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-gpu test-browser play docs test-docs docs-serve results verdicts machines hard-tests certificates analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -48,6 +48,22 @@ test-browser: install
 play: install
 	$(BIN)/ldru play
 
+# The site, into site/: runs the tutorials, draws from the records, checks every link. Open
+# site/index.html, or serve it.
+docs: $(VENV)/.installed-docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.site
+
+# The same in a browser, opened from the disk: search, sorting, widths. Needs Chromium.
+test-docs: docs
+	$(BIN)/python -m tools.site.browser
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8000
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
 # Packs the records of results/runs, and writes the README's table and figure, the tables and
 # figures under results/ and the shipped models.
 results: install
@@ -56,6 +72,10 @@ results: install
 # Exact machines of the runs under results/runs that have no verdict yet.
 verdicts: install
 	$(BIN)/python -m tools.verdicts
+
+# Exact machines of the shipped models, for the site's gallery.
+machines: install
+	$(BIN)/python -m tools.machines
 
 hard-tests: install
 	$(BIN)/python -m tools.hard_tests
@@ -89,4 +109,4 @@ analysis-runs: install
 	$(BIN)/ldru analyse $(EMBEDDED) --what embeddings $(call figures,$(NAME)-embeddings)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

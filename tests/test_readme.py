@@ -10,8 +10,8 @@ from ldru.models.registry import MODELS
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 EXAMPLES = {
-    f"{path.name} {number}": example
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    f"{path.relative_to(ROOT)} {number}": example
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     for number, example in enumerate(
         re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
     )
