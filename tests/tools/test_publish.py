@@ -32,6 +32,7 @@ from ldru.runs.folder import RECORD, SETTINGS, WEIGHTS
 from ldru.runs.packed import write_pack
 from ldru.runs.results import Results
 from ldru.runs.shipped import SHIPPED, find_run, shipped_names
+from tools import certificates
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Results(ROOT / "results")
@@ -62,12 +63,14 @@ def test_the_readmes_figure_was_drawn_from_these_records():
 def test_written_tables_say_what_the_records_say():
     written = sorted((ROOT / "results/tables").iterdir())
     for path in written:
-        if path.name not in ("verdicts.md", "hard_tests.md"):
+        if path.name not in ("verdicts.md", "hard_tests.md", "certificates.md"):
             table = PUBLISHED[path.stem]
             now = WRITERS[path.suffix[1:]](table, cell_results(table, RESULTS))
             assert path.read_text() == now, f"{path.name} is stale: run `make results`"
     kept = verdicts_markdown(all_verdicts(RESULTS))
     assert (ROOT / "results/tables/verdicts.md").read_text() == kept, "run `make results`"
+    kept = certificates.table(json.loads((ROOT / "results/certificates.json").read_text()))
+    assert (ROOT / "results/tables/certificates.md").read_text() == kept, "run `make certificates`"
 
 
 def test_accuracies_beside_coverage_are_those_of_the_records():

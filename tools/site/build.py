@@ -1,5 +1,6 @@
 """Put the pages together, and build the site from them."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -20,8 +21,8 @@ from tools.site.results import write_results
 THEME = Path("tools/site/theme")
 LANGUAGES_OF_FILES = {".py": "python", ".toml": "toml", ".json": "json", ".js": "javascript"}
 
-ELSEWHERE = "https://unpkg.com/iframe-worker/shim"
-"""What the search needs in pages that are opened from a disk; we have our own."""
+ELSEWHERE = re.compile(r"https://[^\"' ]*/iframe-worker/shim")
+"""A script for searching pages that are opened from a disk; we have our own."""
 
 FRAME = "<!-- playground -->"
 """Where a page has the playground."""
@@ -156,10 +157,8 @@ def write_config(root: Path, folder: Path) -> Path:
 def make_local(site: Path) -> None:
     """Let pages load from the site what the generator would have them load from elsewhere."""
     for path in site.rglob("*.html"):
-        text = path.read_text()
-        if ELSEWHERE in text:
-            here = "../" * (len(path.relative_to(site).parts) - 1) + "theme/file_worker.js"
-            path.write_text(text.replace(ELSEWHERE, here))
+        here = "../" * (len(path.relative_to(site).parts) - 1) + "theme/file_worker.js"
+        path.write_text(ELSEWHERE.sub(here, path.read_text()))
 
 
 def build(root: Path, *, is_quick: bool = False) -> None:

@@ -192,7 +192,7 @@ class AlgebraStream:
 
 
 class Moves(NamedTuple):
-    """What becomes of pairs of neighbours, and of nodes that rise alone."""
+    """The states that become of pairs of neighbours, and of nodes that rise alone."""
 
     left: IntArray
     right: IntArray

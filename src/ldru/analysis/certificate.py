@@ -182,6 +182,11 @@ def certify(model: nn.Module, found: Extraction) -> Certificate:
 
     A network as it was trained hardly ever has such balls; `consolidate` it first. The proof covers
     computations in float32 with products in full precision, in any order, not TF32.
+
+    >>> run = ldru.Run.open("parity_check")
+    >>> found = ldru.extract(run.model, run.task, tolerances=[0.5])
+    >>> ldru.certify(run.model, found).is_certified  # as it was trained
+    False
     """
     model = check_certifiable(model)
     if not found.is_correct:

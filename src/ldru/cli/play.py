@@ -73,7 +73,7 @@ class Play:
             uvicorn.Server(config).run(sockets=[listening])
 
     def _name(self) -> str:
-        """What a link calls this machine."""
+        """The name that a link gives this machine."""
         if self.host in ANYWHERE:
             return socket.gethostname()
         return f"[{self.host}]" if ":" in self.host else self.host

@@ -1,4 +1,4 @@
-"""What a page is told of longer work, as it goes: server-sent events."""
+"""Server-sent events: a page is told of longer work as it goes."""
 
 import asyncio
 import json

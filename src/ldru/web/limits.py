@@ -23,7 +23,7 @@ LARGEST_WEIGHTS = 2**25
 
 
 class RequestError(LdruError):
-    """What was asked for cannot be answered; the page shows the message."""
+    """A request that cannot be answered; the page shows the message."""
 
 
 def check_regex(regex: str) -> str:

@@ -82,7 +82,7 @@ class Models:
 
 @lru_cache(maxsize=KEPT_RUNS)
 def describe_model(run: Run) -> dict[str, Json]:
-    """What the page needs beside the weights."""
+    """All that the page needs beside the weights."""
     spec, machine = run.spec.model, run.language.machine
     assert isinstance(spec, LDRUSpec)
     centres = centres_of(run)

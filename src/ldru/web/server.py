@@ -38,7 +38,7 @@ Query = dict[str, str]
 
 
 class Playground:
-    """What the page asks for, by name.
+    """Answers to the page, by name.
 
     PyTorch is imported when a model is asked for first: the page is there before.
     """
@@ -65,7 +65,7 @@ class Playground:
         return Proofs()
 
     def start(self, query: Query) -> Json:
-        """What there is to choose from."""
+        """The languages and models to choose from."""
         return {
             "version": __version__,
             "models": self.shelf.rows(),

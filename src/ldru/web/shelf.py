@@ -17,7 +17,7 @@ class Shelf:
         self.folder = folder
 
     def rows(self) -> list[Json]:
-        """What can be chosen."""
+        """The models with their kinds."""
         found = [("shipped", shipped_names()), ("run", self.runs())]
         return [{"name": name, "kind": kind} for kind, names in found for name in names]
 
