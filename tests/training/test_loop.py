@@ -397,5 +397,5 @@ def test_a_checkpoint_of_others_leads_nowhere(tmp_path, field, value):
     save_tensors(
         folder / "checkpoint.safetensors", {"x": torch.zeros(1)}, {**metadata, field: value}
     )
-    with pytest.raises(ldru.LdruError, match=r"is not a checkpoint of a fleet .*; remove"):
+    with pytest.raises(ldru.LdruError, match=r"is not a checkpoint of this training: .*; remove"):
         checkpoint.load()

@@ -1,6 +1,7 @@
 """Moore machines as tables: the exact side of every regular task."""
 
 import json
+import reprlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.reading import parse_json, read_text
 from ldru.base.tabular import Tabular
 
 UNLABELLED = -1
@@ -234,8 +236,8 @@ class MooreMachine(Tabular):
     def from_json(cls, text: str) -> "MooreMachine":
         """A machine from JSON text with the keys alphabet, delta, output and, optionally, start."""
         try:
-            data = json.loads(text)
-        except json.JSONDecodeError as problem:
+            data = parse_json(text)
+        except (ValueError, RecursionError) as problem:
             raise LdruError(f"the machine is not valid JSON: {problem}") from problem
         if not isinstance(data, dict):
             raise LdruError(f"a machine is a JSON object, got {type(data).__name__}")
@@ -248,16 +250,15 @@ class MooreMachine(Tabular):
                 f"unknown: {', '.join(sorted(unknown)) or 'none'}"
             )
         if not isinstance(data["alphabet"], list):
-            raise LdruError(f"the alphabet is a list of strings, got {data['alphabet']!r}")
-        return cls(**data)
+            raise LdruError(
+                f"the alphabet is a list of strings, got {reprlib.repr(data['alphabet'])}"
+            )
+        return cls(**data)  # type: ignore[arg-type]
 
     @classmethod
     def read(cls, path: str | Path) -> "MooreMachine":
         """A machine from a JSON file."""
-        try:
-            text = Path(path).read_text()
-        except (OSError, UnicodeDecodeError) as problem:
-            raise LdruError(f"cannot read the machine {str(path)!r}: {problem}") from problem
+        text = read_text(Path(path))
         try:
             return cls.from_json(text)
         except LdruError as problem:
@@ -295,9 +296,13 @@ def _check_alphabet(alphabet: tuple[str, ...]) -> None:
         raise LdruError("the alphabet is empty: a machine needs at least one symbol")
     for symbol in alphabet:
         if not isinstance(symbol, str) or not symbol or any(c.isspace() for c in symbol):
-            raise LdruError(f"symbols are non-empty strings without blanks, got {symbol!r}")
+            raise LdruError(
+                f"symbols are non-empty strings without blanks, got {reprlib.repr(symbol)}"
+            )
+        if any("\ud800" <= c <= "\udfff" for c in symbol):
+            raise LdruError(f"symbols are of characters that can be written, got {symbol[:80]!a}")
     if len(set(alphabet)) != len(alphabet):
-        raise LdruError(f"the alphabet names a symbol twice: {' '.join(alphabet)}")
+        raise LdruError(f"the alphabet names a symbol twice: {' '.join(alphabet)[:200]}")
 
 
 def _check_tables(

@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable
 
+LONGEST_NAME = 100
+"""Characters of a name that an error repeats."""
+
 
 class LdruError(ValueError):
     """Input that cannot be used; the message says what was expected and the way out.
@@ -35,7 +38,7 @@ class MissingExtraError(LdruError):
 
 def unknown_name(kind: str, given: str, known: Iterable[str]) -> LdruError:
     """The error for a name that is not in a table: lists the known ones, suggests the nearest."""
-    names = list(known)
+    names, given = list(known), given[:LONGEST_NAME]
     near = difflib.get_close_matches(given, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return LdruError(f"unknown {kind} {given!r}{hint}; known: {', '.join(names)}")

@@ -14,7 +14,7 @@ from ldru.base.errors import RunError
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary path to write to; takes the place of `path` when the block ends well."""
-    with _explained(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
@@ -32,7 +32,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """A temporary folder to fill; becomes `path`, a new name, when the block ends well."""
-    with _explained(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
         try:
@@ -46,12 +46,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> None:
     """Write a whole text file."""
     with whole_file(path) as temporary:
-        temporary.write_text(text)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def check_writable(folder: Path) -> None:
     """Raise at once if files cannot be made in a folder, rather than after hours of work."""
-    with _explained(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -71,7 +71,9 @@ def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
         return
     import fcntl
 
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    with writing(path):
+        kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+        descriptor = os.open(path, kind, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:  # somebody else has it: that is the answer
@@ -83,7 +85,8 @@ def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Turn a refusal of the system, in a block that writes, into an error that names the place."""
     try:
         yield
     except OSError as problem:

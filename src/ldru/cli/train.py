@@ -13,6 +13,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from ldru.base.errors import LdruError, RunError
 from ldru.base.json import Json
+from ldru.base.reading import is_there
 from ldru.cli.arguments import check_not_drawn, check_task_name, drawn_words
 from ldru.cli.eval import draw, show_evaluation
 from ldru.models.registry import model_name
@@ -245,7 +246,7 @@ def keep_machine(found: "Round") -> None:
         return
     assert found.run.folder is not None
     path = found.run.folder / "machine.json"
-    if not path.exists():
+    if not is_there(path):
         data = {"run": found.run.spec.name, "task": found.run.task.name}
         write_text(path, json.dumps({**data, **found.extraction.to_json()}) + "\n")
 

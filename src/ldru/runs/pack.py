@@ -1,13 +1,14 @@
 """Carry runs from one results folder to another in one file."""
 
-import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ldru.base.archive import Archive, opened_archive
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import check_writable, whole_file, whole_folder
+from ldru.base.reading import is_file, is_there
 from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFolder
-from ldru.runs.packed import opened_pack, parts_by_run, write_pack
+from ldru.runs.packed import parts_by_run, write_pack
 from ldru.runs.results import Results
 from ldru.runs.run import trained_model
 from ldru.runs.spec import RunSpec
@@ -30,7 +31,7 @@ def pack(
     there is no finished run of these in 'results/runs'
     """
     path = Path(file)
-    if path.exists():
+    if is_there(path):
         raise LdruError(f"{str(path)!r} is already there and is not overwritten")
     found = {spec.name: results.files(spec.name) for spec in specs}
     runs = {
@@ -63,13 +64,13 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
     there is no file 'runs.zip' to unpack
     """
     path = Path(file)
-    if not path.is_file():
+    if not is_file(path):
         raise LdruError(f"there is no file {str(path)!r} to unpack")
     check_writable(results.runs)
     new, known = [], []
-    with opened_pack(path) as archive:
-        for name, parts in parts_by_run(archive, path).items():
-            is_folder = (results.runs / name).exists()
+    with opened_archive(path) as archive:
+        for name, parts in parts_by_run(archive).items():
+            is_folder = is_there(results.runs / name)
             if is_folder or (name in results.packed and WEIGHTS not in parts):
                 known.append(name)
                 if is_folder:
@@ -83,7 +84,7 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
     return new, known
 
 
-def _add_weights(folder: RunFolder, archive: zipfile.ZipFile, parts: Sequence[str]) -> None:
+def _add_weights(folder: RunFolder, archive: Archive, parts: Sequence[str]) -> None:
     """Complete a record with the weights it belongs to, where the same record is packed."""
     if folder.has(WEIGHTS) or WEIGHTS not in parts:
         return

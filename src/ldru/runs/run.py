@@ -1,7 +1,7 @@
 """A trained model with all that belongs to it."""
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +15,12 @@ from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import lock
 from ldru.base.labels import Labels
+from ldru.base.safetensors import check_finite
 from ldru.evaluation.accuracy import Evaluation, evaluate
 from ldru.evaluation.answers import Score
 from ldru.evaluation.lengths import WORDS
 from ldru.models.ldru import LDRUClassifier
+from ldru.models.shapes import model_shapes
 from ldru.runs.folder import WEIGHTS, RunFolder
 from ldru.runs.predict import Prediction, predict
 from ldru.runs.record import Record
@@ -249,9 +251,17 @@ class Run:
 def trained_model(
     spec: RunSpec, task: Task, weights: dict[str, Tensor], *, source: str
 ) -> nn.Module:
-    """A run's model with its weights, ready to answer."""
+    """A run's model with its weights, ready to answer.
+
+    Weights that are not finite, or not of its settings, are an error, before a model is built.
+    """
+    sizes = {"vocab_size": task.vocab_size, "num_classes": task.num_classes}
+    shapes = model_shapes(spec.model, **sizes)
+    if shapes is not None:
+        _check_shapes(spec, shapes, weights, source=source)
+    check_finite(weights, source=source)
     with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten
-        model = spec.model.build(vocab_size=task.vocab_size, num_classes=task.num_classes)
+        model = spec.model.build(**sizes)
     model = model.to(spec.train.dtype)
     try:
         model.load_state_dict(weights)
@@ -261,6 +271,20 @@ def trained_model(
             f"the weights in {source!r} are not those of {spec.name}: {reason[0].strip()}"
         ) from problem
     return model.eval()
+
+
+def _check_shapes(
+    spec: RunSpec, shapes: Mapping[str, torch.Size], weights: Mapping[str, Tensor], *, source: str
+) -> None:
+    for name in (*shapes, *weights):
+        found = weights.get(name)
+        if found is None or found.shape != shapes.get(name) or not found.is_floating_point():
+            given = "nothing" if found is None else f"{found.dtype} {list(found.shape)}"
+            wanted = f"numbers {list(shapes[name])}" if name in shapes else "nothing"
+            raise RunError(
+                f"the weights in {source!r} are not those of {spec.name}: {name[:80]} is {given}, "
+                f"expected is {wanted}"
+            )
 
 
 def load(path: str | Path) -> nn.Module:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ldru.base.errors import LdruError, unknown_name
 from ldru.base.files import check_writable
 from ldru.base.json import check_kinds, digest
+from ldru.base.reading import is_there
 from ldru.models.backends import describe_backend
 from ldru.models.spec import ModelSpec
 from ldru.paper.recipe import RecipeName, settings_by
@@ -274,7 +275,7 @@ def _prepare_folder(
     check_writable(out)
     fleet = digest(sorted(spec.digest for spec in plan))
     checkpoint = Checkpoint(out / f".unfinished-{fleet}")
-    finished = [spec for spec in plan if (out / spec.name).exists()]
+    finished = [spec for spec in plan if is_there(out / spec.name)]
     if not resume:
         way_out = "go on with --resume (resume=True), or choose another folder"
         if finished:
