@@ -62,6 +62,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.reproduce.render import markdown_table as markdown_table
     from ldru.reproduce.table_runs import table_runs as table_runs
     from ldru.reproduce.work import work_on as work_on
+    from ldru.runs.check import Checks as Checks
+    from ldru.runs.check import check_runs as check_runs
     from ldru.runs.compare import Comparison as Comparison
     from ldru.runs.compare import compare as compare
     from ldru.runs.listing import Listing as Listing
@@ -119,6 +121,7 @@ _HOMES = {
     "LDRUTagger": "ldru.models.ldru",
     "LdruError": "ldru.base.errors",
     "Learned": "ldru.analysis.active",
+    "Checks": "ldru.runs.check",
     "Listing": "ldru.runs.listing",
     "MODELS": "ldru.models.registry",
     "ModelSpec": "ldru.models.spec",
@@ -161,6 +164,7 @@ _HOMES = {
     "from_regex": "ldru.automata.regex",
     "heatmaps": "ldru.analysis.heatmaps",
     "learn_machine": "ldru.analysis.active",
+    "check_runs": "ldru.runs.check",
     "list_runs": "ldru.runs.listing",
     "listops": "ldru.tasks.listops",
     "load": "ldru.runs.run",

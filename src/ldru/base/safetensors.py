@@ -132,7 +132,7 @@ def _metadata(given: Json) -> dict[str, str]:
 
 
 def _place(name: str, entry: Json) -> Place:
-    """What a header says of a tensor; shapes and offsets are whole numbers that agree."""
+    """The place that a header gives a tensor; shapes and offsets are whole numbers that agree."""
     wanted = {"dtype", "shape", "data_offsets"}
     if not isinstance(entry, dict) or set(entry) != wanted:
         raise ValueError(f"{name[:80]!r} has not the fields {', '.join(sorted(wanted))}")

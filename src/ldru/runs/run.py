@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ldru.analysis.extract import extract
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError, RunError
-from ldru.base.files import lock
+from ldru.base.files import lock, sweep
 from ldru.base.labels import Labels
 from ldru.base.safetensors import check_finite
 from ldru.evaluation.accuracy import Evaluation, evaluate
@@ -21,7 +21,7 @@ from ldru.evaluation.answers import Score
 from ldru.evaluation.lengths import WORDS
 from ldru.models.ldru import LDRUClassifier
 from ldru.models.shapes import model_shapes
-from ldru.runs.folder import WEIGHTS, RunFolder
+from ldru.runs.folder import RECORD, WEIGHTS, RunFolder
 from ldru.runs.predict import Prediction, predict
 from ldru.runs.record import Record
 from ldru.runs.shipped import SHIPPED, find_run
@@ -167,6 +167,7 @@ class Run:
         if self.folder is not None:
             # Another process may add to it at the same time.
             with lock(self.folder, waits=True):
+                sweep(self.folder / RECORD)
                 return self._with_added(RunFolder(self.folder).record(), evaluation)
         return self._with_added(self.record, evaluation)
 
@@ -256,10 +257,7 @@ def trained_model(
     Weights that are not finite, or not of its settings, are an error, before a model is built.
     """
     sizes = {"vocab_size": task.vocab_size, "num_classes": task.num_classes}
-    shapes = model_shapes(spec.model, **sizes)
-    if shapes is not None:
-        _check_shapes(spec, shapes, weights, source=source)
-    check_finite(weights, source=source)
+    check_weights(spec, task, weights, source=source)
     with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten
         model = spec.model.build(**sizes)
     model = model.to(spec.train.dtype)
@@ -273,9 +271,12 @@ def trained_model(
     return model.eval()
 
 
-def _check_shapes(
-    spec: RunSpec, shapes: Mapping[str, torch.Size], weights: Mapping[str, Tensor], *, source: str
-) -> None:
+def check_weights(spec: RunSpec, task: Task, weights: Mapping[str, Tensor], *, source: str) -> None:
+    """Raise unless weights are finite and those of the settings; no model is built."""
+    check_finite(weights, source=source)
+    shapes = model_shapes(spec.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
+    if shapes is None:
+        return
     for name in (*shapes, *weights):
         found = weights.get(name)
         if found is None or found.shape != shapes.get(name) or not found.is_floating_point():

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from ldru.base.errors import LdruError, unknown_name
-from ldru.base.files import check_writable
+from ldru.base.files import check_writable, sweep
 from ldru.base.json import check_kinds, digest
 from ldru.base.reading import is_there
 from ldru.models.backends import describe_backend
@@ -206,6 +206,9 @@ def train_runs(
             ours.clear()
 
     with joined(where), nullcontext() if ours is None else ours.held():
+        if ours is not None:
+            for spec in plan:
+                sweep(ours.folder.parent / spec.name)
         if checkpoint is not None and checkpoint.exists():
             train_all(list(plan))
         missing = [spec for spec in plan if spec not in done]

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ldru.base.errors import LdruError, unknown_name
-from ldru.base.files import check_writable, lock
+from ldru.base.files import check_writable, lock, sweep
 from ldru.base.json import Json
 from ldru.base.reading import is_there
 from ldru.tasks.batch import PaddedBatch
@@ -153,6 +153,7 @@ def kept(folder: Path, make: Callable[[], WordSet], *, about: dict[str, Json]) -
     if not is_there(folder):
         check_writable(folder.parent)
         with lock(folder.parent / f".{folder.name}.lock", waits=True):
+            sweep(folder)
             if not is_there(folder):
                 make().save(folder, about=about)
     return WordSet.open(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import Tensor
 
 from ldru.base.errors import RunError
-from ldru.base.files import check_writable, lock, writing
+from ldru.base.files import check_writable, lock, sweep, writing
 from ldru.base.reading import is_file, parse_json
 from ldru.base.safetensors import load_tensors, save_tensors
 from ldru.training.log import LogEntry, log_entries, log_lines
@@ -111,6 +111,7 @@ class Checkpoint:
                     f"another process is at this training in {str(self.folder.parent)!r}; wait for "
                     "it, or choose another folder"
                 )
+            sweep(self.folder / FILE)
             try:
                 yield
             finally:
