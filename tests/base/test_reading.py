@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_one_error_that_names_the_file(tmp_path, monkeypa
         is_folder(tmp_path / ("a" * 5000))
     monkeypatch.setenv("LDRU_LIMITS", "text_bytes=3")
     path.write_text("1234")
-    with pytest.raises(RunError, match=r"4 text bytes.*LDRU_LIMITS=text_bytes=4"):
+    with pytest.raises(RunError, match=r"4 is beyond .*LDRU_LIMITS=text_bytes=4"):
         read_bytes(path)
     monkeypatch.setenv("LDRU_LIMITS", "text_bytes=4")
     assert read_json(path) == 1234

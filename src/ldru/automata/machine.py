@@ -1,5 +1,6 @@
 """Moore machines as tables: the exact side of every regular task."""
 
+import itertools
 import json
 import reprlib
 from collections import deque
@@ -10,8 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldru.automata.minimise import IntArray, equal_states
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.limits import check_limit, limit
 from ldru.base.reading import parse_json, read_text
 from ldru.base.tabular import Tabular
 
@@ -19,8 +22,6 @@ UNLABELLED = -1
 """The output of a state that gives no label: words ending there are outside the domain."""
 
 MAX_CLASSES = 10**6
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,8 @@ class MooreMachine(Tabular):
     def __init__(
         self, *, alphabet: Iterable[str], delta: ArrayLike, output: ArrayLike, start: int = 0
     ) -> None:
-        symbols = tuple(alphabet)
+        symbols = tuple(itertools.islice(alphabet, limit("symbols") + 1))
+        check_limit("symbols", len(symbols), "a machine's alphabet")
         _check_alphabet(symbols)
         table = _integers(delta, name="delta", axes=2)
         labels = _integers(output, name="output", axes=1)
@@ -182,14 +184,7 @@ class MooreMachine(Tabular):
         number[reached] = np.arange(len(reached))
         delta[:] = number[self.delta[reached]]
         output = self.output[reached]
-        # Moore's refinement: split blocks until the successors of equal states are equal.
-        blocks = np.unique(output, return_inverse=True)[1]
-        while True:
-            signature = np.column_stack([blocks, blocks[delta]])
-            finer = np.unique(signature, axis=0, return_inverse=True)[1].reshape(-1)
-            if finer.max() == blocks.max():
-                break
-            blocks = finer
+        blocks = equal_states(delta, output)
         first = np.unique(blocks, return_index=True)[1]
         merged = MooreMachine(
             alphabet=self.alphabet,
@@ -309,6 +304,8 @@ def _check_tables(
     alphabet: tuple[str, ...], delta: IntArray, output: IntArray, start: object
 ) -> None:
     states = len(output)
+    check_limit("states", states, "a machine")
+    check_limit("table_cells", states * len(alphabet), "a machine's table")
     if delta.shape != (states, len(alphabet)):
         raise LdruError(
             f"delta must be [{states} states, {len(alphabet)} symbols], as output and alphabet "

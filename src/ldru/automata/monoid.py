@@ -12,6 +12,7 @@ from ldru.automata.groups import is_solvable
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.limits import check_limit
 from ldru.base.tabular import Tabular
 
 DEFAULT_LIMIT = 10_000
@@ -54,6 +55,7 @@ class Monoid(Tabular):
     @cached_property
     def table(self) -> IntArray:
         """The class of uv for u in class i and v in class j [size, size]."""
+        check_limit("monoid_cells", self.size**2, "the table of products")
         table = np.empty((self.size, self.size), dtype=np.int64)
         number = {word: index for index, word in enumerate(self.representatives)}
         table[:, 0] = np.arange(self.size)
@@ -172,6 +174,7 @@ def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
     number = {identity.tobytes(): 0}
     elements, step = [identity], []
     representatives: list[tuple[int, ...]] = [()]
+    letters = 0
     for current, word in zip(elements, representatives, strict=True):
         row = []
         for token in range(machine.num_symbols):
@@ -180,6 +183,9 @@ def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
             if name not in number:
                 if len(elements) >= limit:
                     return None
+                check_limit("monoid_cells", machine.num_states * len(elements), "the monoid")
+                letters += len(word) + 1
+                check_limit("monoid_cells", letters, "the shortest words of its classes")
                 number[name] = len(elements)
                 elements.append(element)
                 representatives.append((*word, token))

@@ -49,7 +49,7 @@ class Archive:
             raise ValueError("two of its entries have one name")
         for entry in entries:
             _check(entry)
-        check_limit("pack_bytes", sum(entry.file_size for entry in entries), "it")
+        check_limit("pack_bytes", sum(entry.file_size for entry in entries), "its bytes")
 
     @property
     def names(self) -> list[str]:

@@ -15,13 +15,17 @@ LIMITS = {
     "text_bytes": 2**26,
     "tensor_bytes": 2**34,
     "pack_bytes": 2**34,
-    "terms": 100_000,
+    "regex_steps": 600_000,
     "states": 20_000,
     "symbols": 100_000,
-    "table_cells": 2**25,
-    "classes": 10_000,
+    "table_cells": 2**21,
+    "monoid_cells": 2**25,
+    "classes": 1_000,
+    "count_bytes": 2**30,
+    "walk_cells": 2**24,
     "length": 1_000_000,
-    "tokens": 2**30,
+    "tokens": 2**27,
+    "batch_tokens": 2**22,
     "parameters": 10**8,
     "width": 2**14,
     "layers": 1_000,
@@ -30,10 +34,12 @@ LIMITS = {
 """The largest size of each kind.
 
 text_bytes: of a file of text or JSON. tensor_bytes: of a file of tensors. pack_bytes: of all runs
-in a pack, once unpacked. terms: parts of a regular expression and of its derivatives. states,
-symbols, classes: of a machine. table_cells: of its table, of a monoid's maps or products. length:
-of words that are drawn. tokens: of words that are drawn at once. parameters: of one model. width:
-of its states and layers. layers: its blocks, heads and the like.
+in a pack, once unpacked. regex_steps: of the way from a regular expression to its states.
+states, symbols: of a machine. table_cells: of its table. monoid_cells: of a monoid's maps, and of
+its products. classes: labels that are drawn in equal shares. count_bytes: of the numbers of words
+of each label that are needed for it. walk_cells: of the chances at every place of a word. length:
+of words that are drawn. tokens: of words that are drawn at once. batch_tokens: of a training step.
+parameters: of one model. width: of its states and layers. layers: its blocks, heads and the like.
 hippo_width: of a block that S5 finds eigenvectors of.
 """
 
@@ -44,11 +50,11 @@ def limit(name: str) -> int:
 
 
 def check_limit(name: str, needed: int, what: str) -> None:
-    """Raise where something needs more than the bound; what: what needs it, as a subject."""
+    """Raise where something needs more than the bound; what: what needs it."""
     if needed > limit(name):
         raise LdruError(
-            f"{what} needs {needed:,} {name.replace('_', ' ')}, more than the limit of "
-            f"{limit(name):,}; {way_out(name, needed)}"
+            f"{what}: {needed:,} is beyond the limit of {limit(name):,} ({name}); "
+            f"{way_out(name, needed)}"
         )
 
 

@@ -53,7 +53,7 @@ def check_size(path: Path, *, limit: str) -> int:
             raise IsADirectoryError("it is a folder")
         if not stat.S_ISREG(found.st_mode):  # a pipe may never end
             raise OSError("it is no regular file")
-        check_limit(limit, found.st_size, "it")
+        check_limit(limit, found.st_size, "its bytes")
         return found.st_size
 
 

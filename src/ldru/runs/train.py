@@ -13,6 +13,7 @@ from ldru.base.files import check_writable, sweep
 from ldru.base.json import check_kinds, digest
 from ldru.base.reading import is_there
 from ldru.models.backends import describe_backend
+from ldru.models.shapes import model_shapes
 from ldru.models.spec import ModelSpec
 from ldru.paper.recipe import RecipeName, settings_by
 from ldru.paper.settings import completed
@@ -163,6 +164,8 @@ def train_runs(
     plan = {spec: known.get(spec.task) or task_from_spec(spec.task) for spec in specs}
     if not plan:
         raise LdruError("there is nothing to train: give at least one task and one seed")
+    for spec, task in plan.items():  # before a folder is made
+        model_shapes(spec.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
     done: dict[RunSpec, Run] = {}
     checkpoint = None
     if out is not None:

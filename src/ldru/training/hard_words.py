@@ -21,9 +21,7 @@ from ldru.tasks.batch import PaddedBatch
 from ldru.tasks.task import Tokens
 from ldru.tasks.tours import tours_of
 from ldru.training.draws.regular import RegularDraws
-
-POOL_SIZE = 256
-"""Words of one length that a member keeps."""
+from ldru.training.spec import POOL_SIZE
 
 NUM_TOURS = POOL_SIZE // 2
 """New words of a search: so many tours, and as many of the task's own."""
