@@ -154,5 +154,5 @@ def test_a_header_is_no_longer_than_the_file_and_than_its_limit(tmp_path, monkey
         load_tensors(path)
     save_tensors(path, {"a": torch.rand(4)}, {})
     monkeypatch.setenv("LDRU_LIMITS", "text_bytes=20")
-    with pytest.raises(RunError, match="its header: .* is beyond"):
+    with pytest.raises(RunError, match=r"its header: .* is beyond"):
         load_tensors(path)

@@ -12,7 +12,7 @@ from ldru.automata.groups import is_solvable
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
-from ldru.base.limits import check_limit
+from ldru.base.limits import LIMITS, check_limit
 from ldru.base.tabular import Tabular
 
 DEFAULT_LIMIT = 10_000
@@ -174,7 +174,7 @@ def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
     number = {identity.tobytes(): 0}
     elements, step = [identity], []
     representatives: list[tuple[int, ...]] = [()]
-    letters = 0
+    letters, cells, most = 0, machine.num_states, LIMITS["monoid_cells"]
     for current, word in zip(elements, representatives, strict=True):
         row = []
         for token in range(machine.num_symbols):
@@ -183,9 +183,10 @@ def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
             if name not in number:
                 if len(elements) >= limit:
                     return None
-                check_limit("monoid_cells", machine.num_states * len(elements), "the monoid")
                 letters += len(word) + 1
-                check_limit("monoid_cells", letters, "the shortest words of its classes")
+                cells += machine.num_states
+                if max(letters, cells) > most:  # of its maps, and of their shortest words
+                    check_limit("monoid_cells", max(letters, cells), "the monoid")
                 number[name] = len(elements)
                 elements.append(element)
                 representatives.append((*word, token))
