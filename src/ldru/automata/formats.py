@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ldru.automata.groups import group_of_permutations
 from ldru.automata.machine import MooreMachine
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, RunError
 from ldru.base.files import write_text
 from ldru.base.reading import is_there, parse_json, read_text
 
@@ -36,7 +36,10 @@ def read_machine(path: str | Path, *, complete: bool = False) -> MooreMachine:
     """
     path = Path(path)
     read = _reader(path)
-    text = read_text(path)
+    try:
+        text = read_text(path)
+    except RunError as problem:
+        raise LdruError(str(problem)) from problem  # a name that a user gave
     try:
         return read(text, complete=complete)
     except LdruError as problem:

@@ -12,7 +12,8 @@ from ldru.automata.groups import is_solvable
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
-from ldru.base.limits import LIMITS, check_limit
+from ldru.base.limits import check_limit
+from ldru.base.limits import limit as bound_of
 from ldru.base.tabular import Tabular
 
 DEFAULT_LIMIT = 10_000
@@ -174,7 +175,7 @@ def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
     number = {identity.tobytes(): 0}
     elements, step = [identity], []
     representatives: list[tuple[int, ...]] = [()]
-    letters, cells, most = 0, machine.num_states, LIMITS["monoid_cells"]
+    letters, cells, most = 0, machine.num_states, bound_of("monoid_cells")
     for current, word in zip(elements, representatives, strict=True):
         row = []
         for token in range(machine.num_symbols):

@@ -21,7 +21,7 @@ def check_settings(spec: ModelSpec) -> None:
         if isinstance(value, bool) or not isinstance(value, int):
             continue
         if value < 1:
-            raise LdruError(f"{field.name} must be at least 1, got {value}")
+            raise LdruError(f"{field.name} must be a whole number of at least 1, got {value}")
         bound = "layers" if field.name.startswith("num_") or field.name == "thickness" else "width"
         check_limit(bound, value, f"{field.name} of {name}")
 
