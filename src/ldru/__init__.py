@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.automata.monoid import monoid as monoid
     from ldru.automata.regex import from_regex as from_regex
     from ldru.base.errors import LdruError as LdruError
+    from ldru.base.errors import OutOfTimeError as OutOfTimeError
     from ldru.base.tabular import Tabular as Tabular
     from ldru.evaluation.accuracy import Evaluation as Evaluation
     from ldru.evaluation.accuracy import PartResult as PartResult
@@ -91,6 +92,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.tasks.task import Task as Task
     from ldru.tasks.word_set import WordSet as WordSet
     from ldru.training.execution import Execution as Execution
+    from ldru.training.interruption import time_limit as time_limit
     from ldru.training.spec import TrainSpec as TrainSpec
     from ldru.tree import Rope as Rope
     from ldru.tree import Trees as Trees
@@ -122,6 +124,8 @@ _HOMES = {
     "LdruError": "ldru.base.errors",
     "Learned": "ldru.analysis.active",
     "Checks": "ldru.runs.check",
+    "OutOfTimeError": "ldru.base.errors",
+    "time_limit": "ldru.training.interruption",
     "Listing": "ldru.runs.listing",
     "MODELS": "ldru.models.registry",
     "ModelSpec": "ldru.models.spec",

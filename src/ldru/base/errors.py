@@ -26,6 +26,22 @@ class RunError(LdruError):
     exit_code = 1
 
 
+class OutOfTimeError(RunError):
+    """A time limit, or a scheduler's warning, ended the work; what was done is kept.
+
+    The exit code says "try again later" (EX_TEMPFAIL), so that a job script can requeue itself.
+    See `ldru.time_limit`.
+
+    >>> ldru.OutOfTimeError().exit_code
+    75
+    """
+
+    exit_code = 75
+
+    def __init__(self) -> None:
+        super().__init__("time is up")
+
+
 class MissingExtraError(LdruError):
     """An optional dependency is not installed."""
 

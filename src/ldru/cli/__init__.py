@@ -2,7 +2,7 @@
 
 Each command is the file of its name. What a command calls is imported when it runs, so that help,
 lists and errors come at once. Results go to standard output, progress to standard error. Exit code
-0 done, 1 failed, 2 misused, 130 stopped by Ctrl-C.
+0 done, 1 failed, 2 misused, 75 out of time (the same command goes on), 130 stopped by Ctrl-C.
 """
 
 import os

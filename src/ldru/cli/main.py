@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from ldru.base.errors import LdruError, MissingExtraError, unknown_name
+from ldru.base.errors import LdruError, MissingExtraError, OutOfTimeError, unknown_name
 from ldru.base.version import __version__
 from ldru.cli.plugins import load, without_imports
 
@@ -63,10 +63,12 @@ def _run(given: list[str]) -> int:
         rest, modules = without_imports(given)
         load(modules)
         _parse(rest)()
+    except OutOfTimeError as problem:
+        return _failed(f"{problem}{_way_on(given)}", problem.exit_code, given)
     except LdruError as problem:
         return _failed(str(problem), problem.exit_code, given)
     except KeyboardInterrupt:
-        print(f"stopped{WAYS_ON.get(''.join(given[:1]), '')}", file=sys.stderr)
+        print(f"stopped{_way_on(given)}", file=sys.stderr)
         return 130
     except MemoryError:
         return _failed("there is not enough memory for this; ask for something smaller", 1, given)
@@ -76,6 +78,10 @@ def _run(given: list[str]) -> int:
         reason = f"{problem.strerror or problem}: {str(problem.filename)!r}"
         return _failed(f"the system refuses: {reason}", 1, given)
     return 0
+
+
+def _way_on(given: list[str]) -> str:
+    return WAYS_ON.get("".join(given[:1]), "")
 
 
 def _failed(reason: str, code: int, given: list[str]) -> int:

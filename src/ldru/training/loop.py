@@ -50,7 +50,7 @@ def train_fleet(
         while trainer.hand_over(on_finish):
             trainer.train_to_next_stop()
     if trainer.interruption.is_asked:  # when nothing was left to keep
-        raise KeyboardInterrupt
+        raise trainer.interruption.problem
 
 
 class Trainer:
@@ -145,7 +145,7 @@ class Trainer:
         if is_first or since > self.execution.checkpoint_seconds or self.interruption.is_asked:
             self._save()
         if self.interruption.is_asked:
-            raise KeyboardInterrupt
+            raise self.interruption.problem
 
     def _take_steps(self, shapes: Sequence[StepShape]) -> list[Tensor]:
         """The losses of steps of these shapes, of fewer when interrupted."""
