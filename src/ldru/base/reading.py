@@ -4,6 +4,7 @@ Every file of ours is read here, or by what builds on it: tensors, arrays, archi
 wrong with a file is one `RunError` that names it.
 """
 
+import itertools
 import json
 import re
 import stat
@@ -21,6 +22,7 @@ DEEPEST = 64
 MOST_DIGITS = 40
 """Of a number in JSON, in a row."""
 
+STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
@@ -112,11 +114,9 @@ def _check_shape(text: str) -> None:
         bare = STRING.sub('""', text)
         if found := re.search(rf"[0-9]{{{MOST_DIGITS + 1},}}", bare):
             raise ValueError(f"a number of {len(found[0]):,} digits, more than {MOST_DIGITS}")
-        depth = 0
-        for mark in re.findall(r"[\[\]{}]", bare):
-            depth += 1 if mark in "[{" else -1
-            if depth > DEEPEST:
-                raise ValueError(f"more than {DEEPEST} lists and objects stand in one another")
+        steps = map(STEPS.__getitem__, re.findall(r"[\[\]{}]", bare))
+        if max(itertools.accumulate(steps), default=0) > DEEPEST:
+            raise ValueError(f"more than {DEEPEST} lists and objects stand in one another")
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -1,7 +1,6 @@
 """The record of a run: what was run, by what, and what came out."""
 
 import platform
-import re
 import reprlib
 import subprocess
 from dataclasses import dataclass, replace
@@ -98,26 +97,35 @@ def evaluation_from_json(data: Json) -> Evaluation:
         raise RunError(f"evaluation: expected an object of parts, got {reprlib.repr(data)}")
     by_part: dict[Part, PartResult] = {}
     for name, found in data.items():
-        part = int(name) if re.fullmatch("[1-9][0-9]{0,17}", name) else name
-        by_part[part] = _counts(found, name=f"evaluation of {reprlib.repr(name)}")
+        is_length = name.isascii() and name.isdigit() and name[0] != "0" and len(name) < 19
+        part = int(name) if is_length else name
+        by_part[part] = _counts(found, part)
     return Evaluation(by_part=by_part)
 
 
-def _counts(data: Json, *, name: str) -> PartResult:
-    """Checked by hand: a table reads a hundred thousand of them."""
+def _counts(data: Json, part: Part) -> PartResult:
+    """Checked by hand: tables read a hundred thousand of them."""
     if not isinstance(data, dict) or data.keys() != {"words", "wrong"}:
-        raise RunError(f"{name}: expected words and wrong, got {reprlib.repr(data)}")
+        raise _problem(part, f"expected words and wrong, got {reprlib.repr(data)}")
     if not isinstance(data["words"], list) or not isinstance(data["wrong"], dict):
-        raise RunError(f"{name}: words is a list and wrong an object of counts")
-    counts = (*data["words"], *data["wrong"].values())
-    if not all(type(n) is int and 0 <= n < MOST_WORDS for n in counts):
-        raise RunError(f"{name}: a count is a whole number from 0 to {MOST_WORDS:,}")
+        raise _problem(part, "words is a list and wrong an object of counts")
     words, wrong = cast(list[int], data["words"]), cast(dict[str, int], data["wrong"])
+    for count in (*words, *wrong.values()):
+        if type(count) is not int or not 0 <= count < MOST_WORDS:
+            raise _problem(part, f"a count is a whole number from 0 to {MOST_WORDS:,}")
     by_class = {label: count for label, count in enumerate(words) if count}
-    correct = {label: count - wrong.get(str(label), 0) for label, count in by_class.items()}
-    if not by_class or min(correct.values()) < 0 or not wrong.keys() <= set(map(str, by_class)):
-        raise RunError(f"{name}: there are no words, or more wrong ones of a label than words")
+    correct = dict(by_class)
+    for label, count in wrong.items():
+        if not label.isdecimal() or int(label[:9]) not in by_class:
+            raise _problem(part, f"of the label {reprlib.repr(label)} there are no words")
+        correct[int(label[:9])] -= count
+    if not by_class or min(correct.values()) < 0:
+        raise _problem(part, "there are no words, or more wrong ones of a label than words")
     return PartResult(words_by_class=by_class, correct_by_class=correct)
+
+
+def _problem(part: Part, reason: str) -> RunError:
+    return RunError(f"evaluation of {reprlib.repr(part)}: {reason}")
 
 
 def make_record(
