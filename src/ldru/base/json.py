@@ -9,7 +9,6 @@ import json
 import reprlib
 import types
 import typing
-from functools import lru_cache
 from typing import TypeVar
 
 from ldru.base.errors import LdruError
@@ -54,7 +53,7 @@ def from_json(kind: type[Settings], data: Json, *, name: str = "") -> Settings:
     lacking = [key for key in _required(kind) if key not in data]
     if lacking:
         raise LdruError(f"{name} lacks {', '.join(lacking)}")
-    hints = _hints(kind)
+    hints = typing.get_type_hints(kind)
     older = {key: _before(field) for key, field in fields.items() if field.metadata}
     data = {**older, **data}  # type: ignore[dict-item]
     values = {}
@@ -68,7 +67,7 @@ def from_json(kind: type[Settings], data: Json, *, name: str = "") -> Settings:
 
 def check_kinds(settings: object) -> None:
     """Raise on a field of a dataclass whose value is not of the field's type."""
-    hints = _hints(type(settings))
+    hints = typing.get_type_hints(type(settings))
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
         value = getattr(settings, field.name)
         try:
@@ -78,11 +77,6 @@ def check_kinds(settings: object) -> None:
             raise LdruError(
                 f"{field.name} must be {wanted}, got {reprlib.repr(value)}"
             ) from problem
-
-
-@lru_cache(maxsize=256)
-def _hints(kind: typing.Any) -> dict[str, object]:
-    return typing.get_type_hints(kind)
 
 
 def _required(kind: type) -> list[str]:
