@@ -42,6 +42,7 @@ CALLS = {
     "max_length": lambda: ldru.train("parity_check", max_length=2**31, steps=1),
     "validation_length": lambda: ldru.train("parity_check", validation_length=10**8, steps=1),
     "batch_size": lambda: ldru.train("parity_check", batch_size=10**9, steps=1),
+    "seeds": lambda: ldru.train("parity_check", seeds=10**9, steps=1, dim=2),
     "dim": lambda: ldru.train("parity_check", dim=10**6, steps=1),
     "parameters": lambda: ldru.train("parity_check", dim=10_000, steps=1),
     "hard words": lambda: ldru.train("parity_check", max_length=10_000, hard_words=0.1, steps=1),
@@ -73,6 +74,12 @@ def test_every_limit_is_documented():
     page = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
     for name, value in LIMITS.items():
         assert f"| `{name}` | {value:,} |" in page
+
+
+@pytest.mark.parametrize("name", ["dyck_N", "counter_N", "group_ZN", "prefix_N_2", "listops_N"])
+def test_numbers_in_names_are_bounded(name):
+    for digits in (18, 5000):
+        bounded(lambda: ldru.task(name.replace("N", digits * "9")).word_length(3))  # noqa: B023
 
 
 def test_many_complements_are_one_or_none():

@@ -68,7 +68,7 @@ def group(name: str) -> Group:
     """A group by its name, such as S5, A4xZ5 or C2^3."""
     factors = []
     for part in name.split("x"):
-        found = re.fullmatch(r"([A-Z])([1-9][0-9]*)(?:\^([1-9][0-9]*))?", part)
+        found = re.fullmatch(r"([A-Z])([1-9][0-9]{0,3})(?:\^([1-9][0-9]{0,3}))?", part)
         if not found or found[1] not in FAMILIES:
             raise unknown_name("group", name, KNOWN)
         family, size, power = found[1], int(found[2]), int(found[3] or 1)

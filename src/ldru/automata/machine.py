@@ -46,6 +46,8 @@ class MooreMachine(Tabular):
     def __init__(
         self, *, alphabet: Iterable[str], delta: ArrayLike, output: ArrayLike, start: int = 0
     ) -> None:
+        if not isinstance(alphabet, Iterable):
+            raise LdruError(f"the alphabet is a list of strings, got {alphabet!r}")
         symbols = tuple(itertools.islice(alphabet, limit("symbols") + 1))
         check_limit("symbols", len(symbols), "a machine's alphabet")
         _check_alphabet(symbols)

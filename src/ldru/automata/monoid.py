@@ -159,6 +159,8 @@ def monoid(language: object, *, limit: int = DEFAULT_LIMIT) -> Monoid:
     >>> ldru.monoid("parity_check").table.tolist()
     [[0, 1], [1, 0]]
     """
+    if not isinstance(limit, int):
+        raise LdruError(f"the limit of a monoid is a whole number, got {limit!r}")
     machine = as_machine(language)
     found = monoid_within(machine, limit=limit)
     if found is None:

@@ -26,6 +26,7 @@ LIMITS = {
     "length": 1_000_000,
     "tokens": 2**27,
     "batch_tokens": 2**22,
+    "members": 10_000,
     "parameters": 10**8,
     "width": 2**14,
     "layers": 1_000,
@@ -39,7 +40,8 @@ states, symbols: of a machine. table_cells: of its table. monoid_cells: of a mon
 its products. classes: labels that are drawn in equal shares. count_bytes: of the numbers of words
 of each label that are needed for it. walk_cells: of the chances at every place of a word. length:
 of words that are drawn. tokens: of words that are drawn at once. batch_tokens: of a training step.
-parameters: of one model. width: of its states and layers. layers: its blocks, heads and the like.
+members: models that are trained at once. parameters: of one model. width: of its states and layers.
+layers: its blocks, heads and the like.
 hippo_width: of a block that S5 finds eigenvectors of.
 """
 

@@ -1,5 +1,6 @@
 """Train models on tasks: several tasks and seeds are one fleet, every model is one run."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -11,6 +12,7 @@ from torch import Tensor
 from ldru.base.errors import LdruError, unknown_name
 from ldru.base.files import check_writable, sweep
 from ldru.base.json import check_kinds, digest
+from ldru.base.limits import check_limit, limit
 from ldru.base.reading import is_there
 from ldru.models.backends import describe_backend
 from ldru.models.shapes import model_shapes
@@ -129,7 +131,8 @@ def train_many(
     {'parity_check': [0], 'even_pairs': [0]}
     """
     chosen = [as_task(task) for task in tasks]
-    numbers = [check_seed(seed) for seed in seeds]
+    numbers = [check_seed(seed) for seed in itertools.islice(seeds, limit("members") + 1)]
+    check_limit("members", len(chosen) * len(numbers), "this training")
     source = None if init_from is None else Run.open(init_from)
     _check_names(chosen)
     specs = []

@@ -100,6 +100,8 @@ class RegularTask(Task):
         Modular arithmetic has words of odd length only, so 40 becomes 39. A gap of as many lengths
         as the machine has states never ends: then there is nothing to draw, and that is an error.
         """
+        if not hasattr(length, "__index__"):
+            raise LdruError(f"a length is a whole number, got {length!r}")
         check_limit("length", length, "a word")
         if length < 1:
             raise LdruError(f"a word needs at least one symbol, got length {length}")
@@ -154,9 +156,8 @@ class RegularTask(Task):
 
     def draw(self, key: Tensor, *, batch_size: int, length: int, split: Split) -> Batch:
         """The words that a key names: [..., 2] -> [..., batch, length], [..., batch]."""
-        check_limit("length", length, "drawing a word")
-        check_limit("tokens", batch_size * length, f"drawing {batch_size:,} words")
         length = self.word_length(length)
+        check_limit("tokens", batch_size * length, f"drawing {batch_size:,} words")
         tables = _tables(self.machine, key.device)
         parts = [
             draw_share(share, tables, fold(key, index), count=count, length=length)

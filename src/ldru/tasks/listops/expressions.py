@@ -69,6 +69,8 @@ APPLY: tuple[Callable[[list[int]], int], ...] = (max, min, _median, lambda given
 
 def encode(expression: str) -> IntArray:
     """The tokens of an expression; anything else is an error that points at the token."""
+    if not isinstance(expression, str):
+        raise LdruError(f"an expression is text such as '[MAX 2 9 ]', got {expression!r}")
     found = list(re.finditer(r"\[[^\s\[\]()]*|\]|[^\s\[\]()]+", expression))
     open_lists: list[re.Match[str]] = []
     for place, match in enumerate(found):
