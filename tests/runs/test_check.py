@@ -40,6 +40,8 @@ def test_every_kind_of_damage_is_found(trained, tmp_path, capsys):
     assert ldru.check_runs(out).is_whole
     assert {row["state"] for row in ldru.check_runs(out).rows()} == {"whole"}
     assert len(ldru.check_runs(out).runs) == 10
+    (out / "figures").mkdir()  # no run
+    (out / "runs" / "lost-ldru-seed0-0123abcd").mkdir()
     flip(runs[0] / "weights.safetensors", -1)
     flip(runs[1] / "settings.json", 40)
     (runs[2] / "log.jsonl").write_text("{}\n")
@@ -56,6 +58,8 @@ def test_every_kind_of_damage_is_found(trained, tmp_path, capsys):
         assert reason in found[run.name].state
         assert found[run.name].is_whole is (reason == "without weights")
     assert "no whole file of packed runs" in found["some.zip"].state
+    assert "settings.json" in found["lost-ldru-seed0-0123abcd"].state
+    assert len(found) == 8
     assert "not a checkpoint" in found[".unfinished-123"].state
     code, printed, _ = call(capsys, "runs", out, "--check", "--json")
     assert (code, json.loads(printed)) == (1, ldru.check_runs(out).rows())

@@ -1,5 +1,6 @@
 """Whether the runs of a folder are whole: every file is read, and compared with the others."""
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ from pathlib import Path
 from ldru.base.archive import Archive, opened_archive
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
-from ldru.base.reading import explained, is_folder
+from ldru.base.reading import explained, is_folder, is_there
 from ldru.base.tabular import Tabular
-from ldru.runs.folder import WEIGHTS, RunFolder
+from ldru.runs.folder import PARTS, WEIGHTS, RunFolder
 from ldru.runs.pack import check_unpacked
 from ldru.runs.packed import parts_by_run
 from ldru.runs.run import check_weights
@@ -84,8 +85,10 @@ def _sorted(folder: Path) -> list[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    is_hidden, is_of_results = path.name.startswith("."), path.name in ("runs", "packed")
-    return not is_hidden and not is_of_results and is_folder(path)
+    if path.name.startswith(".") or not is_folder(path):
+        return False
+    is_named = re.fullmatch(r".*-seed\d+-[0-9a-f]{8}", path.name) is not None
+    return is_named or any(is_there(path / part) for part in PARTS)
 
 
 def _checked(name: str, check: Callable[[], str]) -> CheckedRun:
