@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.automata.monoid import monoid as monoid
     from ldru.automata.regex import from_regex as from_regex
     from ldru.base.errors import LdruError as LdruError
+    from ldru.base.errors import OutOfTimeError as OutOfTimeError
     from ldru.base.tabular import Tabular as Tabular
     from ldru.evaluation.accuracy import Evaluation as Evaluation
     from ldru.evaluation.accuracy import PartResult as PartResult
@@ -62,6 +63,8 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.reproduce.render import markdown_table as markdown_table
     from ldru.reproduce.table_runs import table_runs as table_runs
     from ldru.reproduce.work import work_on as work_on
+    from ldru.runs.check import Checks as Checks
+    from ldru.runs.check import check_runs as check_runs
     from ldru.runs.compare import Comparison as Comparison
     from ldru.runs.compare import compare as compare
     from ldru.runs.listing import Listing as Listing
@@ -89,6 +92,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.tasks.task import Task as Task
     from ldru.tasks.word_set import WordSet as WordSet
     from ldru.training.execution import Execution as Execution
+    from ldru.training.interruption import time_limit as time_limit
     from ldru.training.spec import TrainSpec as TrainSpec
     from ldru.tree import Rope as Rope
     from ldru.tree import Trees as Trees
@@ -119,6 +123,9 @@ _HOMES = {
     "LDRUTagger": "ldru.models.ldru",
     "LdruError": "ldru.base.errors",
     "Learned": "ldru.analysis.active",
+    "Checks": "ldru.runs.check",
+    "OutOfTimeError": "ldru.base.errors",
+    "time_limit": "ldru.training.interruption",
     "Listing": "ldru.runs.listing",
     "MODELS": "ldru.models.registry",
     "ModelSpec": "ldru.models.spec",
@@ -161,6 +168,7 @@ _HOMES = {
     "from_regex": "ldru.automata.regex",
     "heatmaps": "ldru.analysis.heatmaps",
     "learn_machine": "ldru.analysis.active",
+    "check_runs": "ldru.runs.check",
     "list_runs": "ldru.runs.listing",
     "listops": "ldru.tasks.listops",
     "load": "ldru.runs.run",

@@ -33,3 +33,14 @@ def test_separate_classes_are_found():
     centres = np.stack([flat[classes == c].mean(axis=0) for c in range(6)])
     nearest = ((flat[:, None] - centres) ** 2).sum(-1).argmin(1)
     assert (nearest == classes).mean() > 0.95
+
+
+def test_too_few_points_for_a_plane_and_too_many_words_are_one_clear_error():
+    run = ldru.Run.open("parity_check")
+    with pytest.raises(ldru.LdruError, match="t-SNE needs more than 30 words, got 6"):
+        ldru.analyse_embeddings(run.model, run.task, max_length=2, counts=[2])
+    with pytest.raises(ldru.LdruError, match="2 to 5 clusters, asked for are 9"):
+        ldru.analyse_embeddings(run.model, run.task, max_length=2, counts=[9])
+    for length in (0, -3, 10**9):
+        with pytest.raises(ldru.LdruError, match="choose another length"):
+            ldru.analyse_embeddings(run.model, run.task, max_length=length)

@@ -121,10 +121,10 @@ def test_files_that_are_none(tmp_path):
 
 
 def test_a_huge_file_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("ldru.automata.formats.MAX_BYTES", 10)
+    monkeypatch.setenv("LDRU_LIMITS", "text_bytes=10")
     path = tmp_path / "m.att"
     path.write_text("0 1 a\n1 0 a\n0\n")
-    with pytest.raises(ldru.LdruError, match="larger than 10 bytes"):
+    with pytest.raises(ldru.LdruError, match="14 is beyond the limit of 10"):
         ldru.read_machine(path)
 
 

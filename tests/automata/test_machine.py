@@ -128,7 +128,7 @@ def test_bad_machine_is_one_clear_error(tmp_path, change, message):
 
 
 def test_other_bad_input_is_one_clear_error(tmp_path):
-    with pytest.raises(LdruError, match="cannot read the machine"):
+    with pytest.raises(LdruError, match="cannot read"):
         MooreMachine.read(tmp_path / "none.json")
     (tmp_path / "m.json").write_text("{")
     with pytest.raises(LdruError, match="not valid JSON"):

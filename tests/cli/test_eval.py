@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import ldru
 from tests.cli.calling import call
 
 
@@ -93,3 +94,21 @@ def test_models_without_a_tree_have_no_adversarial_words(capsys, tmp_path):
         "border",
         "factors",
     ]
+
+
+def test_a_hundred_lengths_fit_into_the_name_of_the_plot(capsys, tmp_path):
+    ldru.Run.open("parity_check").save(tmp_path / "run")
+    lengths = ",".join(map(str, range(1, 101)))
+    code, printed, _ = call(capsys, "eval", tmp_path / "run", "--lengths", lengths, "--words", "2")
+    assert code == 0
+    plots = list((tmp_path / "run").glob("*.png"))
+    assert len(plots) == 1
+    assert plots[0].name in printed
+    assert plots[0].name.startswith("accuracy-1-100-")
+
+
+def test_an_endless_list_of_lengths_is_refused(capsys):
+    for lengths in ("9" * 5000, "1:" + "9" * 18):
+        code, _, printed = call(capsys, "eval", "parity_check", "--lengths", lengths)
+        assert code == 2
+        assert len(printed) < 500

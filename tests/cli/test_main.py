@@ -30,7 +30,7 @@ from tests.cli.calling import TINY, call
         (["eval", "parity_check", "--plot", "x.foo"], "png, svg, pdf"),
         (["train", "parity_check", "--dropout", "1.5"], "[0, 1)"),
         (["train", "parity_check", "--track", "tensorbord"], "did you mean 'tensorboard'?"),
-        (["train", "--machine", "none.json"], "cannot read the machine"),
+        (["train", "--machine", "none.json"], "cannot read 'none.json'"),
         (["monoid", "--regex", "(0|1)*1(0|1){6}", "--limit", "99"], "more than 99"),
         (["coverage", "dyck_2", "--lengths", "40", "--test", "40"], "must be longer"),
         (["heatmaps", "dyck_2"], "give --ranges of lengths"),

@@ -103,7 +103,7 @@ def test_lengths_from_text(text, lengths):
         ("1:9:0", "count from 1"),
         ("5:0", "count from 1"),
         ("²", "cannot read"),
-        ("1:99999999999", "up to 1000000"),
+        ("1:99999999999", "beyond the limit of 1,000,000"),
     ],
 )
 def test_bad_lengths_are_one_clear_error(text, message):

@@ -135,7 +135,7 @@ def test_bad_folders_are_one_clear_error(runs, tmp_path):
         (broken("seed", lambda f: edit(f, seed=99)), "of different runs"),
         (
             broken("log", lambda f: (f / "log.jsonl").write_text('{"step": 1')),
-            "cannot read the log",
+            "cannot read .*log.jsonl",
         ),
     ]
     for folder, message in cases:
@@ -240,7 +240,7 @@ def test_a_gpu_by_number_is_made_current_and_plain_cuda_is_the_current_one(
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("record.json", "the record cannot be read"), ("settings.json", "no 'format' in them")],
+    [("record.json", "Record lacks digest"), ("settings.json", "no 'format' in them")],
 )
 def test_a_file_of_a_run_that_says_nothing_is_named(name, message, tmp_path):
     run = ldru.train(
@@ -288,9 +288,7 @@ def test_a_damaged_checkpoint_has_a_way_out(tmp_path):
     folder = tmp_path / ".unfinished-0"
     folder.mkdir()
     (folder / "checkpoint.safetensors").write_bytes(b"broken")
-    with pytest.raises(
-        ldru.LdruError, match=r"remove '.*unfinished-0' to begin this training again"
-    ):
+    with pytest.raises(ldru.LdruError, match=r"remove '.*unfinished-0' to begin it again"):
         Checkpoint(folder).load()
 
 

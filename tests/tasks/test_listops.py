@@ -2,6 +2,7 @@
 
 import itertools
 import statistics
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -294,3 +295,17 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("LDRU_DATA", str(tmp_path / "file"))
     with pytest.raises(RunError, match="choose a folder you may write to"):
         listops_task("listops_5").words("train")
+
+
+def test_values_take_as_much_memory_as_the_tokens():
+    """Short words beside a few that are long or deep: padded to the longest they were 400 MB."""
+    short = ["[MAX 2 9 [MIN 4 7 ] 0 ]", "[SM 5 6 7 ]", "3", "[MED 1 2 8 9 ]"] * 1000
+    long = ["[SM " + "7 " * 50_000 + "]", "[MAX " * 4000 + "3 " + "] " * 4000]
+    given = [encode(text).astype(np.uint8) for text in (*long, *short, *long)]
+    offsets = np.concatenate([[0], np.cumsum([len(word) for word in given])])
+    tracemalloc.start()
+    found = values(np.concatenate(given), offsets)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.tolist() == [*([0, 3] + [9, 8, 3, 5] * 1000), 0, 3]
+    assert most < 50e6

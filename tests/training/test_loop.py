@@ -313,12 +313,18 @@ def ctrl_c():
 
 @pytest.mark.parametrize(
     ("done", "sent"),
-    [(67, signal.SIGINT), (80, signal.SIGINT), (90, signal.SIGINT), (67, signal.SIGTERM)],
+    [
+        *((67, signal.SIGINT), (80, signal.SIGINT), (90, signal.SIGINT), (67, signal.SIGTERM)),
+        *((67, signal.SIGUSR1), (67, signal.SIGALRM)),
+    ],
 )
 def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bits(
     done, sent, tmp_path, monkeypatch, ctrl_c
 ):
-    """Also the step before a validation, and the last; and SIGTERM, as clusters end a job."""
+    """Also the step before a validation, and the last; and SIGTERM, as clusters end a job.
+
+    Their warning, and the end of a time limit, are another error.
+    """
     step = Fleet.step
 
     def interrupted(fleet, *shape):
@@ -328,9 +334,14 @@ def test_ctrl_c_keeps_the_step_it_fell_into_and_training_goes_on_to_the_same_bit
 
     monkeypatch.setattr(Fleet, "step", interrupted)
     arguments = {"model": ldru.LDRUSpec(dim=4), "steps": 90, "settings": SMALL, "out": tmp_path}
-    with pytest.raises(KeyboardInterrupt):
+    is_warning = sent in (signal.SIGUSR1, signal.SIGALRM)
+    with (
+        ldru.time_limit(hours=1),
+        pytest.raises(ldru.OutOfTimeError if is_warning else KeyboardInterrupt),
+    ):
         ldru.train("parity_check", **arguments)
     assert all(signal.getsignal(one) is usual for one, usual in USUAL.items())
+    assert signal.getsignal(signal.SIGUSR1) is signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
     monkeypatch.undo()
     with pytest.raises(ldru.LdruError, match=f"stopped at step {done}; go on with --resume"):
         ldru.train("parity_check", **arguments)
@@ -397,5 +408,5 @@ def test_a_checkpoint_of_others_leads_nowhere(tmp_path, field, value):
     save_tensors(
         folder / "checkpoint.safetensors", {"x": torch.zeros(1)}, {**metadata, field: value}
     )
-    with pytest.raises(ldru.LdruError, match=r"is not a checkpoint of a fleet .*; remove"):
+    with pytest.raises(ldru.LdruError, match=r"is not a checkpoint of this training: .*; remove"):
         checkpoint.load()

@@ -37,6 +37,7 @@ from ldru.automata.monoid import monoid
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import write_text
 from ldru.base.json import Json
+from ldru.base.reading import explained, is_there, read_json
 from ldru.models.ldru import LDRUClassifier
 from ldru.operators.mlp import MLPOperator
 from ldru.tasks.find import as_language
@@ -136,17 +137,16 @@ class Certificate:
 
     def save(self, path: str | Path) -> None:
         """Write it to a new file of JSON."""
-        if Path(path).exists():
+        if is_there(Path(path)):
             raise LdruError(f"{str(path)!r} is already there and is not overwritten")
         write_text(Path(path), json.dumps(self.to_json()) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "Certificate":
         """Read what `save` wrote."""
-        try:
-            return cls.from_json(json.loads(Path(path).read_text()))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as problem:
-            raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
+        data = read_json(Path(path))
+        with explained(path):
+            return cls.from_json(data)  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Json]:
         """As JSON data."""
@@ -173,7 +173,7 @@ class Certificate:
                 lead=float(data["lead"]),
                 weights=str(data["weights"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
             raise LdruError(f"this is no certificate: {problem!r}") from problem
 
 

@@ -17,6 +17,9 @@ from ldru.tasks.find import as_language
 from ldru.tasks.regular_task import RegularTask
 
 CLUSTERS_AROUND, CLUSTERS_STEP = 20, 4
+PERPLEXITY = 30
+"""Of t-SNE: about so many neighbours has a word in the plane."""
+
 MAX_WORDS = 2**16
 
 
@@ -105,11 +108,16 @@ def embeddings_json(found: Embeddings) -> dict[str, Json]:
 
 def all_words(num_symbols: int, *, max_length: int) -> list[IntArray]:
     """All words of every length from 1: a list of [words, length]."""
-    total = sum(num_symbols**length for length in range(1, max_length + 1))
-    if max_length < 1 or total > MAX_WORDS:
+    total = 0
+    for length in range(1, max_length + 1):
+        total += num_symbols**length
+        if total > MAX_WORDS:
+            break
+    if not 1 <= total <= MAX_WORDS:
         raise LdruError(
-            f"{num_symbols} symbols have {total:,} words up to length {max_length}; "
-            f"between 1 and {MAX_WORDS:,} are embedded, choose another length"
+            f"{num_symbols} symbols have {'no' if not total else f'more than {MAX_WORDS:,}'} words "
+            f"up to length {max_length}; between 1 and {MAX_WORDS:,} are embedded, choose another "
+            "length"
         )
     return [
         np.arange(num_symbols**length)[:, None]
@@ -131,6 +139,10 @@ def cluster_scores(
     points = np.asarray(embeddings)
     scores = {}
     for count in counts:
+        if not 2 <= count < len(points):
+            raise LdruError(
+                f"{len(points)} words make 2 to {len(points) - 1} clusters, asked for are {count}"
+            )
         found = KMeans(count, n_init=4, random_state=seed).fit_predict(points)
         scores[count] = ClusterScore(
             ari=float(adjusted_rand_score(classes, found)),
@@ -145,4 +157,10 @@ def plane(embeddings: ArrayLike, *, seed: int = 0) -> NDArray[np.float32]:
         from sklearn.manifold import TSNE
     except ImportError as problem:
         raise MissingExtraError(package="scikit-learn", extra="") from problem
-    return TSNE(init="pca", random_state=seed).fit_transform(np.asarray(embeddings))
+    points = np.asarray(embeddings)
+    if len(points) <= PERPLEXITY:
+        raise LdruError(
+            f"t-SNE needs more than {PERPLEXITY} words, got {len(points)}; take longer words too"
+        )
+    shown = TSNE(init="pca", random_state=seed, perplexity=PERPLEXITY)
+    return shown.fit_transform(points)

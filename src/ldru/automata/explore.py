@@ -5,8 +5,7 @@ from typing import TypeVar
 
 from ldru.automata.machine import MooreMachine
 from ldru.base.errors import LdruError
-
-MAX_STATES = 20_000
+from ldru.base.limits import limit, way_out
 
 State = TypeVar("State", bound=Hashable)
 
@@ -25,15 +24,17 @@ def explored(
 
     name: of the language, for errors.
     """
+    most = min(limit("states"), limit("table_cells") // len(alphabet))
     states, number, delta = [start], {start: 0}, []
     for state in states:
         row = []
         for symbol in alphabet:
             after = follow(state, symbol)
             if after not in number:
-                if len(states) >= MAX_STATES:
+                if len(states) >= most:
                     raise LdruError(
-                        f"{name} needs more than {MAX_STATES} states, the most that are built"
+                        f"{name} needs more than {most:,} states, the most that are built; "
+                        f"{way_out('states', 10 * most)}"
                     )
                 number[after] = len(states)
                 states.append(after)

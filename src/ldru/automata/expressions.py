@@ -10,8 +10,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ldru.base.errors import LdruError
+from ldru.base.limits import limit, way_out
 
-MAX_TERMS = 300_000
+DEEPEST = 200
+"""How many terms may stand in one another: derivatives are taken by recursion."""
+
+CHEAP = 16
+"""Members of a set that cost as much as one step."""
 
 
 class Term(NamedTuple):
@@ -34,6 +39,8 @@ class Expressions:
 
     def __init__(self) -> None:
         self.terms: list[Term] = []
+        self._depths: list[int] = []
+        self._steps, self._most = 0, limit("regex_steps")
         self._numbers: dict[Term, int] = {}
         self.none = self._number(Term("none", (), False))
         self.empty = self._number(Term("empty", (), True))
@@ -102,8 +109,10 @@ class Expressions:
         """From `least` to `most` of its words; without `most`, any number from there on."""
         rest = self.star(term) if most is None else self.empty
         for _ in range(0 if most is None else most - least):
+            self._count(1)
             rest = self.either([self.empty, self.join(term, rest)])
         for _ in range(least):
+            self._count(1)
             rest = self.join(term, rest)
         return rest
 
@@ -123,6 +132,7 @@ class Expressions:
             return self.join(self.derivative(inner, symbol), term)
         found = []
         while self.terms[term].kind == "join":
+            self._count(1)
             left, right = self.terms[term].parts
             found.append(self.join(self.derivative(left, symbol), right))
             if not self.has_empty(left):
@@ -130,11 +140,22 @@ class Expressions:
             term = right
         return self.either([*found, self.derivative(term, symbol)])
 
+    def _count(self, steps: int) -> None:
+        """Take note of work, of which there is a bound: some expressions never end."""
+        self._steps += steps
+        if self._steps > self._most:
+            raise LdruError(
+                f"the expression takes more than {self._most:,} steps to become states; repeat "
+                f"less often, or {way_out('regex_steps', 10 * self._most)}"
+            )
+
     def _flat(self, kind: str, terms: Iterable[int]) -> frozenset[int]:
         found: set[int] = set()
         for term in terms:
             inner = self.terms[term]
-            found |= set(inner.parts) if inner.kind == kind else {term}
+            own = inner.parts if inner.kind == kind else (term,)
+            self._count(1 + len(own) // CHEAP)
+            found.update(own)
         return frozenset(found)
 
     def _set(self, kind: str, terms: frozenset[int], *, nothing: int) -> int:
@@ -144,12 +165,16 @@ class Expressions:
         return self._number(Term(kind, terms, has_empty))
 
     def _number(self, term: Term) -> int:
+        self._count(1 + len(term.parts) // CHEAP)
         if term not in self._numbers:
-            if len(self.terms) >= MAX_TERMS:
+            # Joins lean to the right, and are followed in a loop.
+            inner = term.parts[:1] if isinstance(term.parts, tuple) else term.parts
+            depth = 1 + max((self._depths[part] for part in inner), default=0)
+            if depth > DEEPEST:
                 raise LdruError(
-                    f"the expression has more than {MAX_TERMS:,} parts once its repetitions are "
-                    "written out, the most that are kept; repeat less often"
+                    f"the expression has more than {DEEPEST} parts in one another; write it flatter"
                 )
+            self._depths.append(depth)
             self._numbers[term] = len(self.terms)
             self.terms.append(term)
         return self._numbers[term]

@@ -6,17 +6,16 @@ way for a symbol rejects whatever follows, but only when that is asked for: a fi
 also be one that was cut off.
 """
 
-import json
 import re
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from ldru.automata.groups import group_of_permutations
 from ldru.automata.machine import MooreMachine
-from ldru.base.errors import LdruError
-
-MAX_BYTES = 2**25
-"""The largest file that is read."""
+from ldru.base.errors import LdruError, RunError
+from ldru.base.files import write_text
+from ldru.base.reading import is_there, parse_json, read_text
 
 EMPTY = ("<eps>", "<epsilon>", "epsilon", "ε", "@0@")
 """What an empty move is called."""
@@ -38,11 +37,9 @@ def read_machine(path: str | Path, *, complete: bool = False) -> MooreMachine:
     path = Path(path)
     read = _reader(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise LdruError(f"the machine {str(path)!r} is larger than {MAX_BYTES:,} bytes")
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise LdruError(f"cannot read the machine {str(path)!r}: {problem}") from problem
+        text = read_text(path)
+    except RunError as problem:
+        raise LdruError(str(problem)) from problem  # a name that a user gave
     try:
         return read(text, complete=complete)
     except LdruError as problem:
@@ -57,18 +54,18 @@ def write_machine(machine: MooreMachine, path: str | Path) -> None:
     np.int64(1)
     """
     path = Path(path)
-    if path.exists():
+    if is_there(path):
         raise LdruError(f"{str(path)!r} is already there; choose another name")
     kind = _kind(path)
     text = {"json": machine.to_json, "att": lambda: to_att(machine), "dot": machine.to_dot}[kind]()
-    path.write_text(text)
+    write_text(path, text)
 
 
 def from_json(text: str, *, complete: bool = False) -> MooreMachine:
     """A machine from JSON text: tables, which are complete, or permutations by name."""
     try:
-        data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as problem:
+        data = parse_json(text)
+    except (ValueError, RecursionError) as problem:
         raise LdruError(f"the machine is not valid JSON: {problem}") from problem
     if not isinstance(data, dict) or "permutations" not in data:
         return MooreMachine.from_json(text)
@@ -82,8 +79,10 @@ def from_json(text: str, *, complete: bool = False) -> MooreMachine:
         )
     for name, images in given.items():
         if not isinstance(images, list) or not all(type(point) is int for point in images):
-            raise LdruError(f"the permutation {name!r} is a list of whole numbers, got {images!r}")
-    machine = group_of_permutations(given)
+            raise LdruError(
+                f"the permutation {name!r} is a list of whole numbers, got {reprlib.repr(images)}"
+            )
+    machine = group_of_permutations(given)  # type: ignore[arg-type]
     if labels == "product":
         return machine
     return MooreMachine(

@@ -12,6 +12,7 @@ Q16, ... are dicyclic), products A4xZ5, powers C2^3.
 import itertools
 import math
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError, unknown_name
+from ldru.base.limits import check_limit
 
 MAX_ELEMENTS = 1_000
 """S6 has 720. The table of a group of n elements has n^2 entries."""
@@ -66,7 +68,7 @@ def group(name: str) -> Group:
     """A group by its name, such as S5, A4xZ5 or C2^3."""
     factors = []
     for part in name.split("x"):
-        found = re.fullmatch(r"([A-Z])([1-9][0-9]*)(?:\^([1-9][0-9]*))?", part)
+        found = re.fullmatch(r"([A-Z])([1-9][0-9]{0,3})(?:\^([1-9][0-9]{0,3}))?", part)
         if not found or found[1] not in FAMILIES:
             raise unknown_name("group", name, KNOWN)
         family, size, power = found[1], int(found[2]), int(found[3] or 1)
@@ -95,7 +97,7 @@ def group_of_permutations(generators: dict[str, Sequence[int]]) -> MooreMachine:
         if sorted(images) != list(range(points)):
             raise LdruError(
                 f"the permutation {name!r} must hold each of 0 to {points - 1} once, got "
-                f"{list(images)}"
+                f"{reprlib.repr(list(images))}"
             )
     moves = [tuple(images) for images in generators.values()]
     identity = tuple(range(points))
@@ -109,6 +111,7 @@ def group_of_permutations(generators: dict[str, Sequence[int]]) -> MooreMachine:
                     raise LdruError(
                         f"these permutations make a group of more than {MAX_ELEMENTS:,} elements"
                     )
+                check_limit("monoid_cells", points * len(elements), "the group")
                 elements[product] = len(elements)
                 waiting.append(product)
             row.append(elements[product])

@@ -1,6 +1,8 @@
 """Moore machines as tables: the exact side of every regular task."""
 
+import itertools
 import json
+import reprlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,16 +11,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ldru.automata.minimise import IntArray, equal_states
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.limits import check_limit, limit
+from ldru.base.reading import parse_json, read_text
 from ldru.base.tabular import Tabular
 
 UNLABELLED = -1
 """The output of a state that gives no label: words ending there are outside the domain."""
 
 MAX_CLASSES = 10**6
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,10 @@ class MooreMachine(Tabular):
     def __init__(
         self, *, alphabet: Iterable[str], delta: ArrayLike, output: ArrayLike, start: int = 0
     ) -> None:
-        symbols = tuple(alphabet)
+        if not isinstance(alphabet, Iterable):
+            raise LdruError(f"the alphabet is a list of strings, got {alphabet!r}")
+        symbols = tuple(itertools.islice(alphabet, limit("symbols") + 1))
+        check_limit("symbols", len(symbols), "a machine's alphabet")
         _check_alphabet(symbols)
         table = _integers(delta, name="delta", axes=2)
         labels = _integers(output, name="output", axes=1)
@@ -180,14 +186,7 @@ class MooreMachine(Tabular):
         number[reached] = np.arange(len(reached))
         delta[:] = number[self.delta[reached]]
         output = self.output[reached]
-        # Moore's refinement: split blocks until the successors of equal states are equal.
-        blocks = np.unique(output, return_inverse=True)[1]
-        while True:
-            signature = np.column_stack([blocks, blocks[delta]])
-            finer = np.unique(signature, axis=0, return_inverse=True)[1].reshape(-1)
-            if finer.max() == blocks.max():
-                break
-            blocks = finer
+        blocks = equal_states(delta, output)
         first = np.unique(blocks, return_index=True)[1]
         merged = MooreMachine(
             alphabet=self.alphabet,
@@ -234,8 +233,8 @@ class MooreMachine(Tabular):
     def from_json(cls, text: str) -> "MooreMachine":
         """A machine from JSON text with the keys alphabet, delta, output and, optionally, start."""
         try:
-            data = json.loads(text)
-        except json.JSONDecodeError as problem:
+            data = parse_json(text)
+        except (ValueError, RecursionError) as problem:
             raise LdruError(f"the machine is not valid JSON: {problem}") from problem
         if not isinstance(data, dict):
             raise LdruError(f"a machine is a JSON object, got {type(data).__name__}")
@@ -248,16 +247,15 @@ class MooreMachine(Tabular):
                 f"unknown: {', '.join(sorted(unknown)) or 'none'}"
             )
         if not isinstance(data["alphabet"], list):
-            raise LdruError(f"the alphabet is a list of strings, got {data['alphabet']!r}")
-        return cls(**data)
+            raise LdruError(
+                f"the alphabet is a list of strings, got {reprlib.repr(data['alphabet'])}"
+            )
+        return cls(**data)  # type: ignore[arg-type]
 
     @classmethod
     def read(cls, path: str | Path) -> "MooreMachine":
         """A machine from a JSON file."""
-        try:
-            text = Path(path).read_text()
-        except (OSError, UnicodeDecodeError) as problem:
-            raise LdruError(f"cannot read the machine {str(path)!r}: {problem}") from problem
+        text = read_text(Path(path))
         try:
             return cls.from_json(text)
         except LdruError as problem:
@@ -295,15 +293,21 @@ def _check_alphabet(alphabet: tuple[str, ...]) -> None:
         raise LdruError("the alphabet is empty: a machine needs at least one symbol")
     for symbol in alphabet:
         if not isinstance(symbol, str) or not symbol or any(c.isspace() for c in symbol):
-            raise LdruError(f"symbols are non-empty strings without blanks, got {symbol!r}")
+            raise LdruError(
+                f"symbols are non-empty strings without blanks, got {reprlib.repr(symbol)}"
+            )
+        if any("\ud800" <= c <= "\udfff" for c in symbol):
+            raise LdruError(f"symbols are of characters that can be written, got {symbol[:80]!a}")
     if len(set(alphabet)) != len(alphabet):
-        raise LdruError(f"the alphabet names a symbol twice: {' '.join(alphabet)}")
+        raise LdruError(f"the alphabet names a symbol twice: {' '.join(alphabet)[:200]}")
 
 
 def _check_tables(
     alphabet: tuple[str, ...], delta: IntArray, output: IntArray, start: object
 ) -> None:
     states = len(output)
+    check_limit("states", states, "a machine")
+    check_limit("table_cells", states * len(alphabet), "a machine's table")
     if delta.shape != (states, len(alphabet)):
         raise LdruError(
             f"delta must be [{states} states, {len(alphabet)} symbols], as output and alphabet "

@@ -12,6 +12,8 @@ from ldru.automata.groups import is_solvable
 from ldru.automata.machine import IntArray, MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.limits import check_limit
+from ldru.base.limits import limit as bound_of
 from ldru.base.tabular import Tabular
 
 DEFAULT_LIMIT = 10_000
@@ -54,6 +56,7 @@ class Monoid(Tabular):
     @cached_property
     def table(self) -> IntArray:
         """The class of uv for u in class i and v in class j [size, size]."""
+        check_limit("monoid_cells", self.size**2, "the table of products")
         table = np.empty((self.size, self.size), dtype=np.int64)
         number = {word: index for index, word in enumerate(self.representatives)}
         table[:, 0] = np.arange(self.size)
@@ -156,6 +159,8 @@ def monoid(language: object, *, limit: int = DEFAULT_LIMIT) -> Monoid:
     >>> ldru.monoid("parity_check").table.tolist()
     [[0, 1], [1, 0]]
     """
+    if not isinstance(limit, int):
+        raise LdruError(f"the limit of a monoid is a whole number, got {limit!r}")
     machine = as_machine(language)
     found = monoid_within(machine, limit=limit)
     if found is None:
@@ -172,6 +177,7 @@ def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
     number = {identity.tobytes(): 0}
     elements, step = [identity], []
     representatives: list[tuple[int, ...]] = [()]
+    letters, cells, most = 0, machine.num_states, bound_of("monoid_cells")
     for current, word in zip(elements, representatives, strict=True):
         row = []
         for token in range(machine.num_symbols):
@@ -180,6 +186,10 @@ def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
             if name not in number:
                 if len(elements) >= limit:
                     return None
+                letters += len(word) + 1
+                cells += machine.num_states
+                if max(letters, cells) > most:  # of its maps, and of their shortest words
+                    check_limit("monoid_cells", max(letters, cells), "the monoid")
                 number[name] = len(elements)
                 elements.append(element)
                 representatives.append((*word, token))

@@ -40,8 +40,8 @@ OTHERS: dict[str, tuple[str, ...]] = {
 }
 """Examples of families, by the heading they are listed under."""
 
-SIZE = "(0|[1-9][0-9]*)"
-"""Written in one way only, so that a language has one name."""
+SIZE = "(0|[1-9][0-9]{0,8})"
+"""Written in one way only, so that a language has one name; no machine has more digits."""
 
 FAMILIES: dict[str, Callable[..., MooreMachine]] = {
     "dyck_N": families.dyck,

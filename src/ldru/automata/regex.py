@@ -1,14 +1,20 @@
 """From a regular expression to its minimal machine."""
 
+import reprlib
 import string
 
 from ldru.automata.explore import explored
 from ldru.automata.expressions import Expressions
 from ldru.automata.machine import MooreMachine
 from ldru.base.errors import LdruError
+from ldru.base.limits import check_limit
 
 DEEPEST = 100
 """How many brackets may stand in one another."""
+
+MOST_DIGITS = 9
+LONGEST_SHOWN = 200
+"""Characters of an expression that an error repeats whole."""
 
 CLASSES = {"d": string.digits, "w": string.ascii_letters + string.digits + "_"}
 SIGNS = {
@@ -55,14 +61,16 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
         reader.read()
         if reader.needs_alphabet:
             raise LdruError(
-                f"'.' and '[^' in {regex!r} need the alphabet; give it, for example '01'"
+                f"'.' and '[^' in {_shown(regex)} need the alphabet; give it, for example '01'"
             )
         named = "".join(sorted(reader.named))
         if not named:
-            raise LdruError(f"{regex!r} names no symbol; give the alphabet, for example '01'")
+            raise LdruError(
+                f"{reprlib.repr(regex)} names no symbol; give the alphabet, for example '01'"
+            )
     reader = _Reader(regex, alphabet=named)
     start, terms = reader.read(), reader.terms
-    return explored(start, terms.derivative, terms.has_empty, named, name=repr(regex))
+    return explored(start, terms.derivative, terms.has_empty, named, name=_shown(regex))
 
 
 class _Reader:
@@ -114,16 +122,17 @@ class _Reader:
         return term
 
     def _repeated(self) -> int:
-        if self._here == "~":
+        begin = self.place
+        while self._here == "~":
             self.place += 1
             if not self._here or self._here in "|&)":
                 raise self._problem("nothing follows '~'", at=self.place - 1)
-            return self.terms.other(self._repeated())
+        complements = self.place - begin
         term = self._atom()
         while self._here and self._here in "*+?{":
             least, most = self._bounds()
             term = self.terms.repeat(term, least=least, most=most)
-        return term
+        return self.terms.other(term) if complements % 2 else term
 
     def _bounds(self) -> tuple[int, int | None]:
         """How often, by a mark that is read: at least, and at most."""
@@ -134,7 +143,10 @@ class _Reader:
         end = self.regex.find("}", begin)
         inside = self.regex[begin + 1 : end] if end >= 0 else ""
         low, comma, high = inside.partition(",")
-        if not (low or high) or not all(part.isdecimal() for part in (low, high) if part):
+        numbers = [part for part in (low, high) if part]
+        if any(part.isdecimal() and len(part) > MOST_DIGITS for part in numbers):
+            raise self._problem(f"a repetition has at most {MOST_DIGITS} digits", at=begin)
+        if not numbers or not all(part.isdecimal() for part in numbers):
             raise self._problem(
                 "a repetition is {n}, {n,}, {,m} or {n,m}; \\{ is the symbol", at=begin
             )
@@ -151,7 +163,7 @@ class _Reader:
 
     def _atom(self) -> int:
         mark, begin = self._here, self.place
-        if self.regex[begin:].lstrip("\\")[:1].isspace():
+        if self.regex[begin : begin + 2].removeprefix("\\")[:1].isspace():
             raise self._problem("leave the blank out, no symbol is one", at=begin)
         self.place += 1
         if mark == "(":
@@ -197,6 +209,7 @@ class _Reader:
                 last = self._set_symbol(begin)
                 if len(last) != 1 or last < first:
                     raise self._problem(f"{first}-{last} is no range of symbols", at=begin)
+                check_limit("symbols", ord(last) - ord(first) + 1, f"{first}-{last}")
                 first = "".join(map(chr, range(ord(first), ord(last) + 1)))
             found |= set(first)
         self.place += 1
@@ -233,9 +246,16 @@ class _Reader:
         self.named |= set(symbols)
         missing = sorted(set(symbols) - set(self.alphabet)) if self.alphabet else []
         if missing:
-            raise self._problem(f"{missing[0]!r} is not in the alphabet {self.alphabet}", at=begin)
+            raise self._problem(
+                f"{missing[0]!r} is not in the alphabet {self.alphabet[:200]}", at=begin
+            )
         return self.terms.symbols(symbols)
 
     def _problem(self, why: str, *, at: int, what: str = "") -> LdruError:
         where = f"{what} at place {at + 1}" if what else f"at place {at + 1}"
-        return LdruError(f"cannot read the regular expression {self.regex!r}: {where}: {why}")
+        return LdruError(f"cannot read the regular expression {_shown(self.regex)}: {where}: {why}")
+
+
+def _shown(regex: str) -> str:
+    """An expression as errors repeat it."""
+    return repr(regex) if len(regex) <= LONGEST_SHOWN else reprlib.repr(regex)

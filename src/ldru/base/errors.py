@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable
 
+LONGEST_NAME = 100
+"""Characters of a name that an error repeats."""
+
 
 class LdruError(ValueError):
     """Input that cannot be used; the message says what was expected and the way out.
@@ -23,6 +26,22 @@ class RunError(LdruError):
     exit_code = 1
 
 
+class OutOfTimeError(RunError):
+    """A time limit, or a scheduler's warning, ended the work; what was done is kept.
+
+    The exit code says "try again later" (EX_TEMPFAIL), so that a job script can requeue itself.
+    See `ldru.time_limit`.
+
+    >>> ldru.OutOfTimeError().exit_code
+    75
+    """
+
+    exit_code = 75
+
+    def __init__(self) -> None:
+        super().__init__("time is up")
+
+
 class MissingExtraError(LdruError):
     """An optional dependency is not installed."""
 
@@ -35,7 +54,7 @@ class MissingExtraError(LdruError):
 
 def unknown_name(kind: str, given: str, known: Iterable[str]) -> LdruError:
     """The error for a name that is not in a table: lists the known ones, suggests the nearest."""
-    names = list(known)
+    names, given = list(known), given[:LONGEST_NAME]
     near = difflib.get_close_matches(given, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return LdruError(f"unknown {kind} {given!r}{hint}; known: {', '.join(names)}")

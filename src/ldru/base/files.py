@@ -1,7 +1,9 @@
 """Files and folders that are whole or absent: written beside their place, then renamed into it."""
 
+import glob
 import importlib.util
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,48 +12,71 @@ from pathlib import Path
 
 from ldru.base.errors import RunError
 
+HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
+TEMPORARY = "[a-z0-9_]{8}"
+"""How the module tempfile ends the names that it makes."""
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary path to write to; takes the place of `path` when the block ends well."""
-    with _explained(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
         temporary = Path(name)
-        try:
-            yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with lock(temporary):  # says to `sweep` that somebody is at it
+            try:
+                yield temporary
+                with temporary.open("rb") as written:
+                    os.fsync(written.fileno())
+                temporary.chmod(0o666 & ~_umask())
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """A temporary folder to fill; becomes `path`, a new name, when the block ends well."""
-    with _explained(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-        try:
-            yield temporary
-            temporary.chmod(0o777 & ~_umask())
-            temporary.rename(path)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        with lock(temporary):
+            try:
+                yield temporary
+                temporary.chmod(0o777 & ~_umask())
+                temporary.rename(path)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sweep(path: Path) -> None:
+    """Remove what processes that were killed have left of writing a file or folder.
+
+    For who holds the lock of its place. What another process is writing at this moment stays.
+    """
+    if not HAS_LOCKS:  # then nobody knows what is left over
+        return
+    with writing(path.parent):
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+            if re.fullmatch(TEMPORARY, left.name.removeprefix(f".{path.name}.")):
+                with lock(left) as is_left:
+                    if is_left and left.is_dir():
+                        shutil.rmtree(left, ignore_errors=True)
+                    elif is_left:
+                        left.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a whole text file."""
     with whole_file(path) as temporary:
-        temporary.write_text(text)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def check_writable(folder: Path) -> None:
     """Raise at once if files cannot be made in a folder, rather than after hours of work."""
-    with _explained(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -66,12 +91,14 @@ def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
 
     waits: until whoever holds it lets go.
     """
-    if importlib.util.find_spec("fcntl") is None:
+    if not HAS_LOCKS:
         yield True
         return
     import fcntl
 
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    with writing(path):
+        kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+        descriptor = os.open(path, kind, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:  # somebody else has it: that is the answer
@@ -83,7 +110,8 @@ def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Turn a refusal of the system, in a block that writes, into an error that names the place."""
     try:
         yield
     except OSError as problem:

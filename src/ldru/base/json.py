@@ -6,6 +6,7 @@ Settings are frozen dataclasses of plain values, tuples and other such dataclass
 import dataclasses
 import hashlib
 import json
+import reprlib
 import types
 import typing
 from typing import TypeVar
@@ -35,23 +36,33 @@ def to_json(settings: object) -> dict[str, Json]:
     return data
 
 
-def from_json(kind: type[Settings], data: Json) -> Settings:
-    """The settings of that class from JSON values; missing fields take their defaults."""
+def from_json(kind: type[Settings], data: Json, *, name: str = "") -> Settings:
+    """The settings of that class from JSON values; missing fields take their defaults.
+
+    name: what errors call them, instead of the class.
+    """
+    name = name or kind.__name__
     if not isinstance(data, dict):
-        raise LdruError(f"{kind.__name__} expects a JSON object, got {json.dumps(data)[:80]}")
+        raise LdruError(f"{name} expects a JSON object, got {reprlib.repr(data)}")
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     unknown = sorted(set(data) - set(fields))
     if unknown:
         raise LdruError(
-            f"{kind.__name__} does not know {', '.join(unknown)}; known: {', '.join(fields)}"
+            f"{name} does not know {', '.join(unknown)[:200]}; known: {', '.join(fields)}"
         )
+    lacking = [key for key in _required(kind) if key not in data]
+    if lacking:
+        raise LdruError(f"{name} lacks {', '.join(lacking)}")
     hints = typing.get_type_hints(kind)
-    older = {name: _before(field) for name, field in fields.items() if field.metadata}
+    older = {key: _before(field) for key, field in fields.items() if field.metadata}
     data = {**older, **data}  # type: ignore[dict-item]
-    try:
-        return kind(**{name: _value(hints[name], value) for name, value in data.items()})
-    except TypeError as problem:
-        raise LdruError(f"{kind.__name__} cannot be read from its JSON: {problem}") from problem
+    values = {}
+    for field, value in data.items():
+        try:
+            values[field] = _value(hints[field], value)
+        except (TypeError, LdruError) as problem:
+            raise LdruError(f"{field} of {name}: {problem}") from problem
+    return kind(**values)
 
 
 def check_kinds(settings: object) -> None:
@@ -62,9 +73,16 @@ def check_kinds(settings: object) -> None:
         try:
             _value(hints[field.name], list(value) if isinstance(value, tuple) else value)
         except TypeError as problem:
-            hint = hints[field.name]
-            wanted = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
-            raise LdruError(f"{field.name} must be {wanted}, got {value!r}") from problem
+            wanted = kind_name(hints[field.name])
+            raise LdruError(
+                f"{field.name} must be {wanted}, got {reprlib.repr(value)}"
+            ) from problem
+
+
+def _required(kind: type) -> list[str]:
+    missing = dataclasses.MISSING
+    fields = dataclasses.fields(kind)
+    return [f.name for f in fields if f.default is missing and f.default_factory is missing]
 
 
 def _before(field: dataclasses.Field) -> object:
@@ -87,13 +105,26 @@ def _value(hint: object, value: Json) -> object:
         if isinstance(value, list) and typing.get_origin(option) is tuple:
             inner = typing.get_args(option)[0]
             return tuple(_value(inner, item) for item in value)
+        if isinstance(value, dict) and typing.get_origin(option) is dict:
+            inner = typing.get_args(option)[1]
+            return {name: _value(inner, item) for name, item in value.items()}
         if _fits(option, value):
             return value
-    raise TypeError(f"{value!r} is not of the kind {hint}")
+    raise TypeError(f"{reprlib.repr(value)} is not of the kind {kind_name(hint)}")
+
+
+def kind_name(hint: object) -> str:
+    """A type hint as people read it."""
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
 
 
 def _fits(option: object, value: Json) -> bool:
-    """Whether a plain value is of a plain kind; a whole number is a fine float."""
+    """Whether a plain value is of a plain kind; a whole number is a fine float.
+
+    Whole numbers have 64 bits, as wherever they end up.
+    """
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return False
     if typing.get_origin(option) is typing.Literal:
         return value in typing.get_args(option)
     if option is float:

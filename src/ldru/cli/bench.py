@@ -10,6 +10,7 @@ from tyro.conf import Positional
 
 from ldru.base.errors import LdruError, unknown_name
 from ldru.base.json import Json
+from ldru.base.reading import is_there
 from ldru.cli.printing import print_rows
 
 NAMES = ("fleet", "scaling", "models", "text", "listops", "scan")
@@ -39,7 +40,7 @@ class Bench:
         if self.name not in NAMES:
             raise unknown_name("benchmark", self.name, NAMES)
         numbers = self.out / f"{self.name}.json"
-        if numbers.exists():
+        if is_there(numbers):
             raise LdruError(f"{str(numbers)!r} is already there; choose another folder with --out")
         from ldru.base.files import write_text
         from ldru.bench.timing import machine

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tyro.conf import Positional
 
 from ldru.base.errors import LdruError, RunError
+from ldru.base.reading import is_there
 from ldru.cli.arguments import open_run
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Certify:
 
         run = open_run(self.run, device=self.device)
         path = None if run.folder is None else run.folder / CERTIFICATE
-        if path is not None and path.exists():
+        if path is not None and is_there(path):
             certificate = Certificate.load(path)
             certificate.check(run.model, run.language)
             self._show(run, certificate, f"checked: {path} holds")

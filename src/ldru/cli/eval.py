@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tyro.conf import Positional
 
 from ldru.base.errors import LdruError
-from ldru.base.json import Json
+from ldru.base.json import Json, digest
 from ldru.base.labels import Labels
 from ldru.cli.arguments import check_not_drawn, drawn_words, open_run
 from ldru.cli.printing import in_percent, print_rows
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LENGTHS = "41:500"
 TEST_LENGTHS = "50,100,200,500"
 LARGEST_PRINTED_CLASSES = 10
+LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class Eval:
         drawn = drawn_words(self.lengths, self.words, usual=LENGTHS)
         seed = check_seed(self.seed)
         about = "accuracy" if self.labels == "words" else "prefixes"
-        name = f"{about}-{(self.lengths or LENGTHS).replace(':', '-').replace(',', '_')}.png"
+        name = f"{about}-{_spelled(self.lengths or LENGTHS, drawn.lengths)}.png"
         check_figure_path(self.plot or Path(name))
         runs = [open_run(path, device=self.device) for path in self.runs]
         parts = self._parts(runs, drawn.lengths)
@@ -199,6 +200,14 @@ def show_evaluation(run: "Run", evaluation: "Evaluation", *, as_json: bool) -> d
         notes = [*class_notes(run.language, evaluation), f"run:  {run.folder or 'shipped'}"]
         print_rows(table, as_json=False, note="\n".join(notes))
     return {**shown(run, evaluation), "summary": [dataclasses.asdict(row) for row in rows]}
+
+
+def _spelled(text: str, lengths: Sequence[int]) -> str:
+    """Lengths as part of a file's name, which must not be too long for file systems."""
+    spelled = text.replace(":", "-").replace(",", "_")
+    if len(spelled) <= LONGEST_NAME:
+        return spelled
+    return f"{lengths[0]}-{lengths[-1]}-{digest(list(lengths))[:8]}"
 
 
 def show_sets(run: "Run", evaluation: "Evaluation", *, as_json: bool) -> dict[str, Json]:

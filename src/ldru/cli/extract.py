@@ -10,6 +10,7 @@ from tyro.conf import Positional
 
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.reading import is_there
 from ldru.cli.arguments import open_run
 from ldru.cli.printing import print_rows
 
@@ -51,7 +52,7 @@ class Extract:
 
         tolerances = self.tolerance or TOLERANCES
         check_tolerances(tolerances)
-        if self.out is not None and self.out.exists():
+        if self.out is not None and is_there(self.out):
             raise LdruError(f"{str(self.out)!r} is already there; choose another name with --out")
         run = open_run(self.run, device=self.device)
         if isinstance(run.model, LDRUClassifier):

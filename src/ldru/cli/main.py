@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from ldru.base.errors import LdruError, MissingExtraError, unknown_name
+from ldru.base.errors import LdruError, MissingExtraError, OutOfTimeError, unknown_name
 from ldru.base.version import __version__
 from ldru.cli.plugins import load, without_imports
 
@@ -43,22 +43,67 @@ WAYS_ON = {
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _open_streams()
     try:
-        given, modules = without_imports(given)
-        load(modules)
-        _parse(given)()
+        code = _run(given)
         sys.stdout.flush()
-    except LdruError as problem:
-        if "--json" in given:  # for programs, which read standard output
-            print(json.dumps({"error": str(problem)}))
-        print(f"error: {problem}", file=sys.stderr)
-        sys.exit(problem.exit_code)
-    except KeyboardInterrupt:
-        print(f"stopped{WAYS_ON.get(''.join(given[:1]), '')}", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
+        _silence()
+        code = 0
+    except OSError as problem:  # standard output itself: a full disk
+        _silence()
+        print(f"error: cannot write the results: {problem}", file=sys.stderr)
+        code = 1
+    sys.exit(code)
+
+
+def _run(given: list[str]) -> int:
+    """The exit code of a command; whatever goes wrong is told in one line."""
+    try:
+        rest, modules = without_imports(given)
+        load(modules)
+        _parse(rest)()
+    except OutOfTimeError as problem:
+        return _failed(f"{problem}{_way_on(given)}", problem.exit_code, given)
+    except LdruError as problem:
+        return _failed(str(problem), problem.exit_code, given)
+    except KeyboardInterrupt:
+        print(f"stopped{_way_on(given)}", file=sys.stderr)
+        return 130
+    except MemoryError:
+        return _failed("there is not enough memory for this; ask for something smaller", 1, given)
+    except OSError as problem:
+        if problem.filename is None:  # no file of a user's, but a stream
+            raise
+        reason = f"{problem.strerror or problem}: {str(problem.filename)!r}"
+        return _failed(f"the system refuses: {reason}", 1, given)
+    return 0
+
+
+def _way_on(given: list[str]) -> str:
+    return WAYS_ON.get("".join(given[:1]), "")
+
+
+def _failed(reason: str, code: int, given: list[str]) -> int:
+    if "--json" in given:  # for programs, which read standard output
+        print(json.dumps({"error": reason}))
+    print(f"error: {reason}", file=sys.stderr)
+    return code
+
+
+def _open_streams() -> None:
+    """Let nobody trip over streams that are closed, or that cannot show every character."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, name)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence() -> None:
+    """Let the interpreter's last flush go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parse(arguments: list[str]) -> Callable[[], None]:

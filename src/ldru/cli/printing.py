@@ -16,6 +16,9 @@ def print_rows(rows: Sequence[dict], *, as_json: bool, note: str = "") -> None:
     if as_json:
         print(json.dumps(rows))
         return
+    if not rows:
+        print(note or "nothing to show")
+        return
     from rich.box import SIMPLE
     from rich.table import Table
 
@@ -38,9 +41,13 @@ def show(content: "RenderableType") -> None:
     """Print with rich; wide enough not to fold when standard output is no terminal."""
     from rich.console import Console
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # as `print` does: the reader has seen enough, nothing failed
+
     # Neither emoji nor marks: lengths such as 60:100:4, and names with brackets, would become some.
     width = None if sys.stdout.isatty() else 160
-    console = Console(width=width, emoji=False, markup=False, highlight=False)
+    console = Plain(width=width, emoji=False, markup=False, highlight=False)
     console.print(content)
 
 

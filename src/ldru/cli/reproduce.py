@@ -14,6 +14,7 @@ from ldru.base.json import digest
 from ldru.cli.printing import print_rows, say
 from ldru.evaluation.lengths import parse_lengths
 from ldru.reproduce import FLEET_SIZE
+from ldru.training.interruption import time_limit
 
 if TYPE_CHECKING:
     from ldru.paper.table import Table
@@ -117,6 +118,8 @@ class RunTables:
         fleet_size: how many models a fleet has, at most.
         at_once: fleets that this machine works on at once, in as many processes; by default as many
             as it has GPUs.
+        max_hours: stop after so many hours, with checkpoints and the exit code 75; jobs that were
+            sent to a cluster go on.
         json: print JSON.
     """
 
@@ -126,9 +129,14 @@ class RunTables:
     device: str | None = None
     fleet_size: int = FLEET_SIZE
     at_once: int | None = None
+    max_hours: float | None = None
     json: bool = False
 
     def __call__(self) -> None:
+        with time_limit(hours=self.max_hours):
+            self._run()
+
+    def _run(self) -> None:
         from ldru.reproduce.board import Board
         from ldru.reproduce.engines import make_engine
         from ldru.reproduce.plan import check_data

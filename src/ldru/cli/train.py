@@ -13,7 +13,8 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from ldru.base.errors import LdruError, RunError
 from ldru.base.json import Json
-from ldru.cli.arguments import check_not_drawn, check_task_name, drawn_words
+from ldru.base.reading import is_there
+from ldru.cli.arguments import DrawnWords, check_not_drawn, check_task_name, drawn_words
 from ldru.cli.eval import draw, show_evaluation
 from ldru.models.registry import model_name
 from ldru.models.spec import ModelSpec
@@ -21,6 +22,7 @@ from ldru.paper.recipe import RecipeName, settings_by
 from ldru.paper.settings import completed, default_model, study_of, study_training
 from ldru.tasks.spec import TaskSpec
 from ldru.training.execution import CHECKPOINT_SECONDS, Execution
+from ldru.training.interruption import time_limit
 from ldru.training.spec import TrainSpec
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class Train:
         words: test words per length, by default 512.
         device: cpu or cuda; by default a GPU where there is one.
         checkpoint_seconds: how much work a sudden end may cost; Ctrl-C costs none.
+        max_hours: stop after so many hours, with a checkpoint and the exit code 75; the same
+            command with --resume goes on from there, to the same bits.
         track: tensorboard, wandb.
         json: print JSON.
     """
@@ -85,6 +89,7 @@ class Train:
     words: int | None = None
     device: str | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
+    max_hours: float | None = None
     track: tuple[str, ...] = ()
     json: bool = False
     train: OmitArgPrefixes[TrainSpec] = field(default_factory=TrainSpec)
@@ -97,6 +102,10 @@ class Train:
         for name in self.tasks:
             check_task_name(name)
         self.train.check()
+        with time_limit(hours=self.max_hours):
+            self._train_and_show(drawn)
+
+    def _train_and_show(self, drawn: DrawnWords) -> None:
         from ldru.runs.evaluate import evaluate_and_keep
         from ldru.tasks.text.store import prepare
         from ldru.training.distributed import this_process
@@ -245,7 +254,7 @@ def keep_machine(found: "Round") -> None:
         return
     assert found.run.folder is not None
     path = found.run.folder / "machine.json"
-    if not path.exists():
+    if not is_there(path):
         data = {"run": found.run.spec.name, "task": found.run.task.name}
         write_text(path, json.dumps({**data, **found.extraction.to_json()}) + "\n")
 

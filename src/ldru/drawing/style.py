@@ -27,6 +27,11 @@ def save_figure(figure: "Figure", path: Path, *, note: str | None = None) -> Non
     metadata: dict[str, str | None] = {"Date": None} if path.suffix == ".svg" else {}
     if note is not None:
         metadata["Description"] = note
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        # A dollar sign in a user's text is one; those of ticks are Matplotlib's own.
+        for text in (axes.title, *axes.texts, *([] if legend is None else legend.get_texts())):
+            text.set_parse_math(False)
     # The same figure gives the same bytes: no date, no random names.
     with whole_file(path) as temporary, matplotlib.rc_context({"svg.hashsalt": path.stem}):
         figure.savefig(temporary, format=path.suffix[1:], dpi=150, metadata=metadata)

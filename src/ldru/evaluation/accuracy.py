@@ -210,8 +210,8 @@ def evaluate(
     >>> ldru.evaluate(guess, ldru.task("dyck_2"), [3, 40]).accuracy
     {3: 0.0, 40: 0.5}
     """
-    if words < 1:
-        raise LdruError(f"at least one word per length is needed, got {words}")
+    if not isinstance(words, int) or words < 1:
+        raise LdruError(f"at least one word per length is needed, got {words!r}")
     check_labels(labels)
     by_part: dict[Part, PartResult] = {}
     task = as_task(task)

@@ -9,6 +9,7 @@ import torch
 
 from ldru.base.errors import LdruError
 from ldru.base.files import whole_folder
+from ldru.base.reading import is_there
 from ldru.evaluation.metrics import METRICS
 from ldru.huggingface.models import LDRUConfig, LDRUForSequenceClassification
 from ldru.models.settings import LDRUSpec
@@ -51,7 +52,7 @@ def from_run(run: Run) -> LDRUForSequenceClassification:
 
 def export(run: Run, folder: str | Path) -> None:
     """Write a run for transformers, with its tokeniser and a model card, to a new folder."""
-    if Path(folder).exists():
+    if is_there(Path(folder)):
         raise LdruError(f"{str(folder)!r} is already there and is not overwritten")
     run.check_vocabulary()
     model = from_run(run)

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError
+from ldru.base.limits import check_limit
 from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
@@ -179,6 +180,7 @@ def hippo_eigenvalues(state_dim: int, *, num_blocks: int) -> tuple[Tensor, Tenso
     with K[n, m] = -sqrt((2n + 1)(2m + 1)) / 2 for n > m.
     """
     size = state_dim // num_blocks
+    check_limit("hippo_width", size, "a block of S5's state")
     root = (2 * torch.arange(size, dtype=torch.double) + 1).sqrt()
     lower = (root[:, None] * root).tril(diagonal=-1) / 2
     # i times a skew-symmetric matrix is Hermitian, and has the same eigenvectors.

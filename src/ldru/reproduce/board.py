@@ -22,7 +22,7 @@ class Board:
         from rich.progress import TextColumn
 
         self._left, self._running, self._done = list(jobs), list[Job](), list[Job]()
-        self._progress = make_progress(TextColumn("{task.fields[note]}"))
+        self._progress = make_progress(TextColumn("{task.fields[note]}", markup=False))
         steps = sum(spec.train.steps or 0 for job in jobs for spec in job.specs)
         self._total = self._progress.add_task("model-steps", total=steps, note="")
         self._steps: dict[Job, int] = {}

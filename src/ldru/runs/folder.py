@@ -15,10 +15,11 @@ from torch import Tensor
 
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import whole_folder, write_text
+from ldru.base.reading import explained, is_there, parse_json, read_bytes
 from ldru.base.safetensors import load_tensors, save_tensors
 from ldru.runs.record import Record
 from ldru.runs.spec import RunSpec
-from ldru.training.log import LogEntry, log_lines
+from ldru.training.log import LogEntry, log_lines, parse_log
 
 Parsed = TypeVar("Parsed")
 SETTINGS, RECORD, WEIGHTS, LOG = "settings.json", "record.json", "weights.safetensors", "log.jsonl"
@@ -59,19 +60,15 @@ class RunFiles(ABC):
         """One entry per validation; empty where no log was kept."""
         if not self.has(LOG):
             return []
-        try:
-            lines = self.read(LOG).decode().splitlines()
-            return [LogEntry(**json.loads(line)) for line in lines]
-        except (UnicodeDecodeError, json.JSONDecodeError, TypeError) as problem:
-            raise RunError(f"cannot read the log of {self.place!r}: {problem}") from problem
+        content = self.read(LOG)
+        with explained(f"{self.place}/{LOG}"):
+            return parse_log(content)
 
     def _parsed(self, part: str, parse: Callable[[dict], Parsed]) -> Parsed:
         """Read and parse a JSON file."""
-        name = f"{self.place}/{part}"
-        try:
-            data = json.loads(self.read(part))
-        except (UnicodeDecodeError, json.JSONDecodeError) as problem:
-            raise RunError(f"cannot read {name!r}: {problem}") from problem
+        name, content = f"{self.place}/{part}", self.read(part)
+        with explained(name):
+            data = parse_json(content)
         if not isinstance(data, dict):
             raise RunError(f"{name!r} holds no JSON object")
         try:
@@ -87,13 +84,12 @@ class RunFolder(RunFiles):
         self.path, self.place = path, str(path)
 
     def has(self, part: str) -> bool:
-        return (self.path / part).is_file()
+        return is_there(self.path / part)
 
     def read(self, part: str) -> bytes:
-        try:
-            return (self.path / part).read_bytes()
-        except OSError as problem:
-            raise RunError(f"cannot read {str(self.path / part)!r}: {problem}") from problem
+        return read_bytes(
+            self.path / part, limit="tensor_bytes" if part == WEIGHTS else "text_bytes"
+        )
 
     def weights(self) -> dict[str, Tensor]:
         """The weights by their names in the model."""
@@ -118,7 +114,7 @@ class RunFolder(RunFiles):
         self, spec: RunSpec, record: Record, log: list[LogEntry], weights: Mapping[str, Tensor]
     ) -> None:
         """Write a new folder, which must not exist; without a log where that is empty."""
-        if self.path.exists():
+        if is_there(self.path):
             raise LdruError(f"{self.place!r} is already there and is not overwritten")
         with whole_folder(self.path) as parts:
             (parts / SETTINGS).write_text(json.dumps(spec.to_json(), indent=2) + "\n")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ldru.base.errors import LdruError
 from ldru.base.json import Json
+from ldru.base.reading import is_folder
 from ldru.base.tabular import Tabular
 from ldru.models.registry import model_name
 from ldru.runs.compare import differences_of
@@ -93,7 +94,7 @@ def list_runs(
     if not isinstance(folder, str | Path):
         raise LdruError(f"give the folder that runs were written to, got {folder!r}")
     path = Path(folder)
-    if not path.is_dir():
+    if not is_folder(path):
         raise LdruError(f"there is no folder {str(path)!r}; give the one that runs were written to")
     found = []
     for inner in sorted(path.glob("[!.]*")):

@@ -1,15 +1,17 @@
 """Carry runs from one results folder to another in one file."""
 
-import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ldru.base.archive import Archive, opened_archive
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import check_writable, whole_file, whole_folder
+from ldru.base.reading import is_file, is_there
+from ldru.base.safetensors import load_tensors
 from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFolder
-from ldru.runs.packed import opened_pack, parts_by_run, write_pack
+from ldru.runs.packed import parts_by_run, write_pack
 from ldru.runs.results import Results
-from ldru.runs.run import trained_model
+from ldru.runs.run import check_weights
 from ldru.runs.spec import RunSpec
 from ldru.tasks.find import task_from_spec
 
@@ -30,7 +32,7 @@ def pack(
     there is no finished run of these in 'results/runs'
     """
     path = Path(file)
-    if path.exists():
+    if is_there(path):
         raise LdruError(f"{str(path)!r} is already there and is not overwritten")
     found = {spec.name: results.files(spec.name) for spec in specs}
     runs = {
@@ -63,13 +65,13 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
     there is no file 'runs.zip' to unpack
     """
     path = Path(file)
-    if not path.is_file():
+    if not is_file(path):
         raise LdruError(f"there is no file {str(path)!r} to unpack")
     check_writable(results.runs)
     new, known = [], []
-    with opened_pack(path) as archive:
-        for name, parts in parts_by_run(archive, path).items():
-            is_folder = (results.runs / name).exists()
+    with opened_archive(path) as archive:
+        for name, parts in parts_by_run(archive).items():
+            is_folder = is_there(results.runs / name)
             if is_folder or (name in results.packed and WEIGHTS not in parts):
                 known.append(name)
                 if is_folder:
@@ -78,12 +80,12 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
             with whole_folder(results.runs / name) as folder:
                 for part in dict.fromkeys((SETTINGS, RECORD, *parts)):
                     (folder / part).write_bytes(archive.read(f"{name}/{part}"))
-                _check(folder, name, path)
+                check_unpacked(folder, name, path)
             new.append(name)
     return new, known
 
 
-def _add_weights(folder: RunFolder, archive: zipfile.ZipFile, parts: Sequence[str]) -> None:
+def _add_weights(folder: RunFolder, archive: Archive, parts: Sequence[str]) -> None:
     """Complete a record with the weights it belongs to, where the same record is packed."""
     if folder.has(WEIGHTS) or WEIGHTS not in parts:
         return
@@ -92,14 +94,18 @@ def _add_weights(folder: RunFolder, archive: zipfile.ZipFile, parts: Sequence[st
     if all(folder.read(part) == archive.read(f"{name}/{part}") for part in shared):
         with whole_file(folder.path / WEIGHTS) as temporary:
             temporary.write_bytes(archive.read(f"{name}/{WEIGHTS}"))
+            spec, (weights, _) = folder.spec(), load_tensors(temporary)
+            source = f"{archive.path}/{name}/{WEIGHTS}"
+            check_weights(spec, task_from_spec(spec.task), weights, source=source)
 
 
-def _check(folder: Path, name: str, source: Path) -> None:
+def check_unpacked(folder: Path, name: str, source: Path) -> None:
     """Raise unless the parts of a run can be read, and are those of that run."""
     files = RunFolder(folder)
     files.place = f"{source}/{name}"
-    spec, _ = files.spec(), files.record()
+    spec, _, _ = files.spec(), files.record(), files.log()
     if spec.name != name:
         raise RunError(f"{str(source)!r} holds {spec.name} under the name {name}")
     if files.has(WEIGHTS):
-        trained_model(spec, task_from_spec(spec.task), files.weights(), source=files.place)
+        task = task_from_spec(spec.task)
+        check_weights(spec, task, files.weights(), source=f"{files.place}/{WEIGHTS}")

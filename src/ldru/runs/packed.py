@@ -1,17 +1,20 @@
 """Runs in a zip file: NAME/settings.json, NAME/record.json and so on, for many runs."""
 
+import re
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from collections.abc import Mapping
+from pathlib import Path
 
+from ldru.base.archive import Archive, opened_archive
 from ldru.base.errors import RunError
 from ldru.base.files import whole_file
 from ldru.runs.folder import PARTS, WEIGHTS, RunFiles
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every entry, so that the same runs make the same bytes."""
+
+NAME = re.compile(r"[^\W.][\w.-]{0,199}")
+"""Of a run, which becomes the name of a folder: it cannot lead elsewhere."""
 
 
 class PackedRun(RunFiles):
@@ -29,27 +32,15 @@ class PackedRun(RunFiles):
         return self._parts[part]
 
 
-@contextmanager
-def opened_pack(path: Path) -> Iterator[zipfile.ZipFile]:
-    """A pack, open for reading; what is wrong with it is one clear error."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, KeyError) as problem:
-        raise RunError(f"{str(path)!r} is no whole file of packed runs: {problem}") from problem
-    except OSError as problem:
-        raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
-
-
 def read_pack(path: Path) -> dict[str, PackedRun]:
     """The runs of a pack by name, in memory; weights are passed over."""
-    with opened_pack(path) as archive:
+    with opened_archive(path) as archive:
         return {
             name: PackedRun(
                 f"{path}/{name}",
                 {part: archive.read(f"{name}/{part}") for part in parts if part != WEIGHTS},
             )
-            for name, parts in parts_by_run(archive, path).items()
+            for name, parts in parts_by_run(archive).items()
         }
 
 
@@ -67,12 +58,12 @@ def write_pack(path: Path, runs: Mapping[str, RunFiles], *, has_weights: bool) -
                     archive.writestr(entry, files.read(part))
 
 
-def parts_by_run(archive: zipfile.ZipFile, path: Path) -> dict[str, list[str]]:
+def parts_by_run(archive: Archive) -> dict[str, list[str]]:
     """The parts of every run of a pack; anything else in it is an error."""
     found: dict[str, list[str]] = {}
-    for entry in archive.namelist():
-        names = PurePosixPath(entry).parts
-        if len(names) != 2 or names[0] in ("..", "/") or names[1] not in PARTS:
-            raise RunError(f"{str(path)!r} holds {entry!r}, which is no part of a run")
-        found.setdefault(names[0], []).append(names[1])
+    for entry in archive.names:
+        run, _, part = entry.partition("/")
+        if not NAME.fullmatch(run) or part not in PARTS:
+            raise RunError(f"{str(archive.path)!r} holds {entry[:80]!r}, which is no part of a run")
+        found.setdefault(run, []).append(part)
     return found

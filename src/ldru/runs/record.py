@@ -1,19 +1,25 @@
 """The record of a run: what was run, by what, and what came out."""
 
 import platform
+import reprlib
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import numpy
 import torch
 
 from ldru.base.errors import RunError
-from ldru.base.json import Json
+from ldru.base.json import Json, from_json
 from ldru.base.version import __version__
 from ldru.evaluation.accuracy import Evaluation, PartResult
+from ldru.tasks.task import Part
 from ldru.tasks.word_set import WordSet
 from ldru.training.log import LogEntry
+
+MOST_WORDS = 2**53
+"""Of a label, so that a share of them is exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +66,12 @@ class Record:
     @classmethod
     def from_json(cls, data: dict) -> "Record":
         """From what `to_json` gave."""
-        try:
-            values = dict(data)
-            values["final"] = Validation(**values["final"])
-            values["best"] = Validation(**values["best"])
-            if values["evaluation"] is not None:
-                values["evaluation"] = evaluation_from_json(values["evaluation"])
-            return cls(**values)
-        except (TypeError, ValueError, KeyError, AttributeError) as problem:
-            raise RunError(f"the record cannot be read: {problem!r}") from problem
+        given = dict(data)
+        evaluation = given.pop("evaluation", None)
+        record = from_json(cls, given)
+        if evaluation is None:
+            return record
+        return replace(record, evaluation=evaluation_from_json(evaluation))
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Json]:
@@ -88,19 +91,41 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Json]:
     }
 
 
-def evaluation_from_json(data: dict) -> Evaluation:
+def evaluation_from_json(data: Json) -> Evaluation:
     """From what `evaluation_json` gave."""
-    return Evaluation(
-        by_part={
-            int(part) if part.isdigit() else part: _counts(found) for part, found in data.items()
-        }
-    )
+    if not isinstance(data, dict):
+        raise RunError(f"evaluation: expected an object of parts, got {reprlib.repr(data)}")
+    by_part: dict[Part, PartResult] = {}
+    for name, found in data.items():
+        is_length = name.isascii() and name.isdigit() and name[0] != "0" and len(name) < 19
+        part = int(name) if is_length else name
+        by_part[part] = _counts(found, part)
+    return Evaluation(by_part=by_part)
 
 
-def _counts(data: dict) -> PartResult:
-    words = {label: count for label, count in enumerate(data["words"]) if count}
-    correct = {label: count - data["wrong"].get(str(label), 0) for label, count in words.items()}
-    return PartResult(words_by_class=words, correct_by_class=correct)
+def _counts(data: Json, part: Part) -> PartResult:
+    """Checked by hand: tables read a hundred thousand of them."""
+    if not isinstance(data, dict) or data.keys() != {"words", "wrong"}:
+        raise _problem(part, f"expected words and wrong, got {reprlib.repr(data)}")
+    if not isinstance(data["words"], list) or not isinstance(data["wrong"], dict):
+        raise _problem(part, "words is a list and wrong an object of counts")
+    words, wrong = cast(list[int], data["words"]), cast(dict[str, int], data["wrong"])
+    for count in (*words, *wrong.values()):
+        if type(count) is not int or not 0 <= count < MOST_WORDS:
+            raise _problem(part, f"a count is a whole number from 0 to {MOST_WORDS:,}")
+    by_class = {label: count for label, count in enumerate(words) if count}
+    correct = dict(by_class)
+    for label, count in wrong.items():
+        if not label.isdecimal() or int(label[:9]) not in by_class:
+            raise _problem(part, f"of the label {reprlib.repr(label)} there are no words")
+        correct[int(label[:9])] -= count
+    if not by_class or min(correct.values()) < 0:
+        raise _problem(part, "there are no words, or more wrong ones of a label than words")
+    return PartResult(words_by_class=by_class, correct_by_class=correct)
+
+
+def _problem(part: Part, reason: str) -> RunError:
+    return RunError(f"evaluation of {reprlib.repr(part)}: {reason}")
 
 
 def make_record(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import check_writable, lock
+from ldru.base.reading import is_there
 from ldru.evaluation.accuracy import Evaluation, PartResult
 from ldru.evaluation.lengths import WORDS
 from ldru.runs.folder import WEIGHTS, RunFiles, RunFolder
@@ -59,7 +60,7 @@ class Results:
 
     def files(self, name: str) -> RunFiles | None:
         """The files of a run by its name; a folder comes before a packed record."""
-        if (self.runs / name).exists():
+        if is_there(self.runs / name):
             return RunFolder(self.runs / name)
         return self.packed.get(name)
 

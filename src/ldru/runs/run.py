@@ -1,7 +1,7 @@
 """A trained model with all that belongs to it."""
 
 import html
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +13,15 @@ from torch import Tensor, nn
 from ldru.analysis.extract import extract
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError, RunError
-from ldru.base.files import lock
+from ldru.base.files import lock, sweep
 from ldru.base.labels import Labels
+from ldru.base.safetensors import check_finite
 from ldru.evaluation.accuracy import Evaluation, evaluate
 from ldru.evaluation.answers import Score
 from ldru.evaluation.lengths import WORDS
 from ldru.models.ldru import LDRUClassifier
-from ldru.runs.folder import WEIGHTS, RunFolder
+from ldru.models.shapes import model_shapes
+from ldru.runs.folder import RECORD, WEIGHTS, RunFolder
 from ldru.runs.predict import Prediction, predict
 from ldru.runs.record import Record
 from ldru.runs.shipped import SHIPPED, find_run
@@ -165,6 +167,7 @@ class Run:
         if self.folder is not None:
             # Another process may add to it at the same time.
             with lock(self.folder, waits=True):
+                sweep(self.folder / RECORD)
                 return self._with_added(RunFolder(self.folder).record(), evaluation)
         return self._with_added(self.record, evaluation)
 
@@ -249,9 +252,14 @@ class Run:
 def trained_model(
     spec: RunSpec, task: Task, weights: dict[str, Tensor], *, source: str
 ) -> nn.Module:
-    """A run's model with its weights, ready to answer."""
+    """A run's model with its weights, ready to answer.
+
+    Weights that are not finite, or not of its settings, are an error, before a model is built.
+    """
+    sizes = {"vocab_size": task.vocab_size, "num_classes": task.num_classes}
+    check_weights(spec, task, weights, source=source)
     with torch.random.fork_rng(devices=[]):  # the weights drawn here are overwritten
-        model = spec.model.build(vocab_size=task.vocab_size, num_classes=task.num_classes)
+        model = spec.model.build(**sizes)
     model = model.to(spec.train.dtype)
     try:
         model.load_state_dict(weights)
@@ -261,6 +269,23 @@ def trained_model(
             f"the weights in {source!r} are not those of {spec.name}: {reason[0].strip()}"
         ) from problem
     return model.eval()
+
+
+def check_weights(spec: RunSpec, task: Task, weights: Mapping[str, Tensor], *, source: str) -> None:
+    """Raise unless weights are finite and those of the settings; no model is built."""
+    check_finite(weights, source=source)
+    shapes = model_shapes(spec.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
+    if shapes is None:
+        return
+    for name in (*shapes, *weights):
+        found = weights.get(name)
+        if found is None or found.shape != shapes.get(name) or not found.is_floating_point():
+            given = "nothing" if found is None else f"{found.dtype} {list(found.shape)}"
+            wanted = f"numbers {list(shapes[name])}" if name in shapes else "nothing"
+            raise RunError(
+                f"the weights in {source!r} are not those of {spec.name}: {name[:80]} is {given}, "
+                f"expected is {wanted}"
+            )
 
 
 def load(path: str | Path) -> nn.Module:

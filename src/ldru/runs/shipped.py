@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 from ldru.base.errors import LdruError, RunError
+from ldru.base.reading import is_file, is_folder, read_bytes, read_text
 
 SHIPPED = Path(__file__).parents[1] / "shipped"
 SUMS = "SHA256SUMS"
@@ -21,7 +22,7 @@ def find_run(path: str | Path) -> Path:
         raise LdruError(
             f"a run is found by its folder or by the name of a shipped model, got {path!r}"
         )
-    if Path(path).is_dir():
+    if is_folder(Path(path)):
         return Path(path)
     if str(path) not in shipped_names():
         raise LdruError(
@@ -35,8 +36,8 @@ def find_run(path: str | Path) -> Path:
 def check_sums(folder: Path, name: str) -> None:
     """Raise where a file of a shipped run is not the one that is listed."""
     path = folder / SUMS
-    lines = path.read_text().splitlines() if path.is_file() else []
-    listed = {file: total for total, file in (line.split("  ") for line in lines)}
+    lines = read_text(path).splitlines() if is_file(path) else []
+    listed = {file: total for total, _, file in (line.partition("  ") for line in lines)}
     for part in sorted((folder / name).iterdir()):
         file = f"{name}/{part.name}"
         if part.name != CARD and listed.pop(file, None) != checksum(part):
@@ -50,4 +51,4 @@ def check_sums(folder: Path, name: str) -> None:
 
 def checksum(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(read_bytes(path, limit="tensor_bytes")).hexdigest()

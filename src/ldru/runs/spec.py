@@ -2,6 +2,7 @@
 
 import operator
 import re
+import reprlib
 from dataclasses import dataclass
 
 from ldru.base.errors import LdruError, RunError, unknown_name
@@ -78,15 +79,15 @@ class RunSpec:
             raise RunError("these are not the settings of a run: no 'format' in them")
         if data["format"] != FORMAT:
             raise RunError(
-                f"the run has format {data['format']}, this version reads format {FORMAT}; "
-                "open it with the version of ldru that wrote it"
+                f"the run has format {reprlib.repr(data['format'])}, this version reads format "
+                f"{FORMAT}; open it with the version of ldru that wrote it"
             )
         missing = {"task", "model", "train", "seed"} - set(data)
         if missing:
             raise RunError(f"the settings of the run lack {', '.join(sorted(missing))}")
-        model = data["model"]
-        if not isinstance(model, dict) or not isinstance(data["seed"], int):
-            raise LdruError("the settings of the run need a model's settings and a whole seed")
+        model, seed = data["model"], check_seed(data["seed"])
+        if not isinstance(model, dict):
+            raise LdruError("the settings of the run need a model's settings")
         name = str(model.get("name"))
         if name not in MODELS:
             problem = unknown_name("model", name, MODELS)
@@ -95,19 +96,23 @@ class RunSpec:
             )
         settings = {key: value for key, value in model.items() if key != "name"}
         init_from = data.get("init_from")
+        if init_from is not None and not re.fullmatch("[0-9a-f]{1,64}", str(init_from)):
+            raise LdruError(f"init_from is a run's digest, got {reprlib.repr(init_from)}")
         words = data.get("counterexamples", [])
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise LdruError(f"counterexamples of a run are a list of words, got {words!r}")
-        consolidated = data.get("consolidated", 0)
-        if not isinstance(consolidated, int) or consolidated < 0:
             raise LdruError(
-                f"the steps of a consolidation are a whole number, got {consolidated!r}"
+                f"counterexamples of a run are a list of words, got {reprlib.repr(words)}"
+            )
+        consolidated = data.get("consolidated", 0)
+        if type(consolidated) is not int or not 0 <= consolidated < 2**63:
+            raise LdruError(
+                f"the steps of a consolidation are a whole number, got {reprlib.repr(consolidated)}"
             )
         return cls(
             task=from_json(TaskSpec, data["task"]),
             model=from_json(MODELS[name], settings),
             train=from_json(TrainSpec, data["train"]),
-            seed=data["seed"],
+            seed=seed,
             init_from=None if init_from is None else str(init_from),
             counterexamples=tuple(map(str, words)),
             consolidated=consolidated,
@@ -117,8 +122,8 @@ class RunSpec:
 def check_seed(seed: object) -> int:
     """A seed as a whole number, or an error."""
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise LdruError(f"a seed is a whole number, got {seed!r}")
+        raise LdruError(f"a seed is a whole number, got {reprlib.repr(seed)}")
     number = operator.index(seed)
     if not 0 <= number < 2**63:
-        raise LdruError(f"a seed lies between 0 and 2**63 - 1, got {number}")
+        raise LdruError(f"a seed lies between 0 and 2**63 - 1, got {reprlib.repr(number)}")
     return number

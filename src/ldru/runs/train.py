@@ -1,5 +1,6 @@
 """Train models on tasks: several tasks and seeds are one fleet, every model is one run."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -9,9 +10,12 @@ from typing import Any
 from torch import Tensor
 
 from ldru.base.errors import LdruError, unknown_name
-from ldru.base.files import check_writable
+from ldru.base.files import check_writable, sweep
 from ldru.base.json import check_kinds, digest
+from ldru.base.limits import check_limit, limit
+from ldru.base.reading import is_there
 from ldru.models.backends import describe_backend
+from ldru.models.shapes import model_shapes
 from ldru.models.spec import ModelSpec
 from ldru.paper.recipe import RecipeName, settings_by
 from ldru.paper.settings import completed
@@ -127,7 +131,8 @@ def train_many(
     {'parity_check': [0], 'even_pairs': [0]}
     """
     chosen = [as_task(task) for task in tasks]
-    numbers = [check_seed(seed) for seed in seeds]
+    numbers = [check_seed(seed) for seed in itertools.islice(seeds, limit("members") + 1)]
+    check_limit("members", len(chosen) * len(numbers), "this training")
     source = None if init_from is None else Run.open(init_from)
     _check_names(chosen)
     specs = []
@@ -162,6 +167,8 @@ def train_runs(
     plan = {spec: known.get(spec.task) or task_from_spec(spec.task) for spec in specs}
     if not plan:
         raise LdruError("there is nothing to train: give at least one task and one seed")
+    for spec, task in plan.items():  # before a folder is made
+        model_shapes(spec.model, vocab_size=task.vocab_size, num_classes=task.num_classes)
     done: dict[RunSpec, Run] = {}
     checkpoint = None
     if out is not None:
@@ -205,6 +212,9 @@ def train_runs(
             ours.clear()
 
     with joined(where), nullcontext() if ours is None else ours.held():
+        if ours is not None:
+            for spec in plan:
+                sweep(ours.folder.parent / spec.name)
         if checkpoint is not None and checkpoint.exists():
             train_all(list(plan))
         missing = [spec for spec in plan if spec not in done]
@@ -274,7 +284,7 @@ def _prepare_folder(
     check_writable(out)
     fleet = digest(sorted(spec.digest for spec in plan))
     checkpoint = Checkpoint(out / f".unfinished-{fleet}")
-    finished = [spec for spec in plan if (out / spec.name).exists()]
+    finished = [spec for spec in plan if is_there(out / spec.name)]
     if not resume:
         way_out = "go on with --resume (resume=True), or choose another folder"
         if finished:

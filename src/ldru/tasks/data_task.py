@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from ldru.base.errors import LdruError, unknown_name
-from ldru.base.files import check_writable, lock
+from ldru.base.files import check_writable, lock, sweep
 from ldru.base.json import Json
+from ldru.base.reading import is_there
 from ldru.tasks.batch import PaddedBatch
 from ldru.tasks.padded import batches_by_length
 from ldru.tasks.spec import TaskSpec
@@ -149,9 +150,10 @@ def data_folder() -> Path:
 
 def kept(folder: Path, make: Callable[[], WordSet], *, about: dict[str, Json]) -> WordSet:
     """The words in a folder; the first who asks makes them, others wait."""
-    if not folder.exists():
+    if not is_there(folder):
         check_writable(folder.parent)
         with lock(folder.parent / f".{folder.name}.lock", waits=True):
-            if not folder.exists():
+            sweep(folder)
+            if not is_there(folder):
                 make().save(folder, about=about)
     return WordSet.open(folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ldru.base.errors import LdruError
+from ldru.base.reading import is_folder, is_there, read_text
 from ldru.tasks.data_task import TRAIN, VALIDATION, DataTask
 from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.spec import TaskSpec
@@ -41,8 +42,8 @@ def flare_task(folder: str | Path) -> DataTask:
     folder = Path(folder)
     sets = {TRAIN: _flare_words(folder)}
     others = folder / "datasets"
-    for path in sorted(others.iterdir()) if others.is_dir() else ():
-        if path.is_dir():
+    for path in sorted(others.iterdir()) if is_folder(others) else ():
+        if is_folder(path):
             sets[VALIDATION if path.name == FLARE_VALIDATION else path.name] = _flare_words(path)
     return _task(f"flare_{folder.name}", sets)
 
@@ -85,7 +86,7 @@ def write_flare(
     ['0', '0', '1', '1', '0', '0', '1', '1']
     """
     folder = Path(folder)
-    if folder.exists():
+    if is_there(folder):
         raise LdruError(f"{str(folder)!r} is already there; choose another name")
     if task.num_classes != 2:
         raise LdruError(f"FLaRe's words are accepted or not; {task.name!r} has other labels")
@@ -135,10 +136,7 @@ def _label(text: str, path: Path, number: int) -> int:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise LdruError(f"cannot read {str(path)!r}: {problem}") from problem
+    return read_text(path).splitlines()
 
 
 def _task(given: str, sets: Mapping[str, Labelled]) -> DataTask:

@@ -21,6 +21,7 @@ from ldru.automata.counting import WordCounts
 from ldru.automata.machine import UNLABELLED, IntArray, MooreMachine
 from ldru.automata.monoid import Monoid, monoid_within
 from ldru.base.errors import LdruError
+from ldru.base.limits import check_limit
 from ldru.tasks.batch import Batch
 from ldru.tasks.walk import Share, Tables, Walk, draw_share
 
@@ -52,11 +53,12 @@ def split_part(part: object) -> tuple[str, int] | None:
 def class_shares(machine: MooreMachine) -> tuple[Share, ...]:
     """Every label that words can have in an equal share, uniform over its words of a length."""
     labels = sorted(set(machine.minimal().output.tolist()) - {UNLABELLED})
-    return tuple(_class_share(machine, label) for label in labels)
+    check_limit("classes", len(labels), "drawing every label in an equal share")
+    return tuple(_class_share(machine, label, labels=len(labels)) for label in labels)
 
 
-def _class_share(machine: MooreMachine, label: int) -> Share:
-    counts = WordCounts(machine, label=label)
+def _class_share(machine: MooreMachine, label: int, *, labels: int) -> Share:
+    counts = WordCounts(machine, label=label, labels=labels)
     walk = Walk(cuts=counts.cuts, is_possible=lambda length: counts.words(length) > 0)
     return Share(walk, wanted=label)
 

@@ -10,6 +10,7 @@ from ldru.automata.machine import IntArray, MooreMachine
 from ldru.automata.named import PAPERS, named_machine
 from ldru.automata.regex import from_regex
 from ldru.base.errors import LdruError
+from ldru.base.limits import check_limit
 from ldru.base.randomness import WORD
 from ldru.tasks.kinds import class_shares
 from ldru.tasks.regular_task import RegularTask
@@ -45,6 +46,7 @@ def _balanced_walk(depth: int, *, is_noisy: bool) -> Walk:
         return (open_brackets > 0) & (open_brackets < depth) & (open_brackets < left)
 
     def cuts(length: int) -> IntArray:
+        check_limit("walk_cells", length * (depth + 2), f"drawing words of length {length:,}")
         left = np.arange(length, 0, -1)[:, None]
         close = open_brackets * (left + open_brackets + 2) / (2 * left * (open_brackets + 1))
         close = np.where((open_brackets == depth) | (open_brackets >= left), 1.0, close)

@@ -15,6 +15,7 @@ from ldru.automata.counting import Domain
 from ldru.automata.machine import MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.labels import Labels, check_labels
+from ldru.base.limits import check_limit
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.tasks.batch import Batch, PaddedBatch
 from ldru.tasks.kinds import draw_kind, split_part
@@ -99,6 +100,9 @@ class RegularTask(Task):
         Modular arithmetic has words of odd length only, so 40 becomes 39. A gap of as many lengths
         as the machine has states never ends: then there is nothing to draw, and that is an error.
         """
+        if not hasattr(length, "__index__"):
+            raise LdruError(f"a length is a whole number, got {length!r}")
+        check_limit("length", length, "a word")
         if length < 1:
             raise LdruError(f"a word needs at least one symbol, got length {length}")
         states = self.machine.num_states
@@ -153,6 +157,7 @@ class RegularTask(Task):
     def draw(self, key: Tensor, *, batch_size: int, length: int, split: Split) -> Batch:
         """The words that a key names: [..., 2] -> [..., batch, length], [..., batch]."""
         length = self.word_length(length)
+        check_limit("tokens", batch_size * length, f"drawing {batch_size:,} words")
         tables = _tables(self.machine, key.device)
         parts = [
             draw_share(share, tables, fold(key, index), count=count, length=length)

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ldru.base.arrays import open_array
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import whole_folder
 from ldru.base.json import Json
+from ldru.base.reading import read_json
 
 PARTS = ("tokens", "offsets", "labels")
 ABOUT = "about.json"
@@ -43,7 +45,12 @@ class WordSet:
         if len(self.offsets) != len(self.labels) + 1 or self.lengths.min() < 1:
             raise LdruError(
                 f"{len(self.labels)} labels need as many words of at least one token, got "
-                f"{len(self.offsets) - 1}, the shortest of {self.lengths.min()}"
+                f"{len(self.offsets) - 1}, the shortest of {self.lengths.min(initial=0)}"
+            )
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.tokens):
+            raise LdruError(
+                f"words lie end to end in {len(self.tokens)} tokens, their offsets go from "
+                f"{self.offsets[0]} to {self.offsets[-1]}"
             )
 
     @classmethod
@@ -100,15 +107,19 @@ class WordSet:
     def open(cls, folder: Path) -> "WordSet":
         """A set from its folder, memory-mapped; one that was changed is an error."""
         try:
-            about = json.loads((folder / ABOUT).read_text())
-            known = about["checksum"]
-            parts = {part: np.load(folder / f"{part}.npy", mmap_mode="r") for part in PARTS}
-            found = cls(**parts, about=about)
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as problem:
+            about = read_json(folder / ABOUT)
+            if not isinstance(about, dict) or not isinstance(about.get("checksum"), str):
+                raise RunError(f"{str(folder / ABOUT)!r} names no checksum")
+            parts = {part: open_array(folder / f"{part}.npy") for part in PARTS}
+            if parts["offsets"].dtype != np.int64:
+                raise RunError(f"the offsets are of {parts['offsets'].dtype}, not of int64")
+            found = cls(**parts, about=about)  # type: ignore[arg-type]
+        except LdruError as problem:
             raise RunError(
                 f"cannot read the words in {str(folder)!r}: {problem}; remove the folder to have "
                 "them made again"
             ) from problem
+        known = about["checksum"]
         if found.checksum != known:
             raise RunError(
                 f"the words in {str(folder)!r} are not those that were written: their checksum is "

@@ -11,9 +11,10 @@ from pathlib import Path
 from torch import Tensor
 
 from ldru.base.errors import RunError
-from ldru.base.files import lock
+from ldru.base.files import check_writable, lock, sweep, writing
+from ldru.base.reading import is_file, parse_json
 from ldru.base.safetensors import load_tensors, save_tensors
-from ldru.training.log import LogEntry, log_lines
+from ldru.training.log import LogEntry, log_entries, log_lines
 
 FILE = "checkpoint.safetensors"
 LOCK = "lock"
@@ -50,7 +51,7 @@ class Checkpoint:
         self.folder = folder
 
     def exists(self) -> bool:
-        return (self.folder / FILE).is_file()
+        return is_file(self.folder / FILE)
 
     def save(self, saved: Saved) -> None:
         """Keep this state instead of the one before."""
@@ -65,46 +66,52 @@ class Checkpoint:
 
     def load(self) -> Saved:
         """The state that was kept."""
-        try:
+        with self.explained():
             tensors, metadata = load_tensors(self.folder / FILE)
-        except RunError as problem:
-            raise RunError(
-                f"{problem}; remove {str(self.folder)!r} to begin this training again"
-            ) from problem
-        try:
-            logs = {
-                _checked(name): [LogEntry(**entry) for entry in entries]
-                for name, entries in json.loads(metadata["logs"]).items()
-            }
+            usual = {"names": "0", "logs": "0", "data": "{}"}
+            names, logs, data = (parse_json(metadata.get(name, usual[name])) for name in usual)
+            if not (isinstance(names, list) and isinstance(logs, dict) and isinstance(data, dict)):
+                raise ValueError("it has no names, logs and data of a fleet")
+            if not re.fullmatch("[0-9]{1,18}", metadata.get("step", "")):
+                raise ValueError("its step is no whole number")
             return Saved(
                 tensors=tensors,
-                names=[_checked(name) for name in json.loads(metadata["names"])],
+                names=[_checked(name) for name in names],
                 step=int(metadata["step"]),
-                logs=logs,
-                data=dict(json.loads(metadata.get("data", "{}"))),
+                logs={_checked(name): log_entries(log) for name, log in logs.items()},
+                data={name: str(checksum) for name, checksum in data.items()},
             )
-        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as problem:
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn a fault of the state into an error that says how to do without it."""
+        try:
+            yield
+        except ValueError as problem:
             raise RunError(
-                f"{str(self.folder / FILE)!r} is not a checkpoint of a fleet ({problem}); remove "
-                f"{str(self.folder)!r} to begin this training again"
+                f"{str(self.folder / FILE)!r} is not a checkpoint of this training: {problem}; "
+                f"remove {str(self.folder)!r} to begin it again"
             ) from problem
 
     def write_log(self, name: str, entries: Sequence[LogEntry], *, is_new: bool) -> None:
         """Let a member's log be followed while it trains: one more line, or all of it anew."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f"{name}.jsonl").open("w" if is_new else "a") as file:
-            file.write(log_lines(entries))
+        path = self.folder / f"{name}.jsonl"
+        with writing(path):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with path.open("w" if is_new else "a") as file:
+                file.write(log_lines(entries))
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes from the same work for the length of a block."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        check_writable(self.folder)
         with lock(self.folder / LOCK) as is_ours:
             if not is_ours:
                 raise RunError(
                     f"another process is at this training in {str(self.folder.parent)!r}; wait for "
                     "it, or choose another folder"
                 )
+            sweep(self.folder / FILE)
             try:
                 yield
             finally:
@@ -113,9 +120,10 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Forget the state, so that other members may train."""
-        for path in self.folder.iterdir():
-            if path.name != LOCK:
-                path.unlink()
+        with writing(self.folder):
+            for path in self.folder.iterdir():
+                if path.name != LOCK:
+                    path.unlink()
 
     def remove(self) -> None:
         """Forget the unfinished work."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_map
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, RunError
 from ldru.base.precision import products_in
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.evaluation.answers import ask
@@ -250,12 +250,20 @@ class Fleet:
 
     def load_state(self, state: Mapping[str, Tensor], step: int) -> None:
         """Continue from a state of a fleet with the same members."""
-        for name, tensor in self.state().items():
-            if tensor.shape != state[name].shape:
-                raise LdruError(
-                    f"the saved {name} are {list(state[name].shape)}, this fleet's "
-                    f"{list(tensor.shape)}"
+        ours = self.state()
+        if ours.keys() != state.keys():
+            raise RunError(
+                f"the saved state has {', '.join(state)}, this fleet's {', '.join(ours)}"
+            )
+        for name, tensor in ours.items():
+            if (tensor.shape, tensor.dtype) != (state[name].shape, state[name].dtype):
+                raise RunError(
+                    f"the saved {name} are {state[name].dtype} {list(state[name].shape)}, this "
+                    f"fleet's {tensor.dtype} {list(tensor.shape)}"
                 )
+        if self.hard_words is not None:
+            self.hard_words.check(state)
+        for name, tensor in ours.items():
             tensor.copy_(state[name])
         self.step_number.fill_(step)
 

@@ -9,21 +9,19 @@ there are. Wrongly answered words, the counterexamples, come first. Half of the 
 (see `ldru.tasks.tours`), since edits alone hardly ever find what takes many symbols to set up.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ldru.base.errors import LdruError
+from ldru.base.errors import LdruError, RunError
 from ldru.base.randomness import Stream, below, bits, fold, words
 from ldru.tasks.batch import PaddedBatch
 from ldru.tasks.task import Tokens
 from ldru.tasks.tours import tours_of
 from ldru.training.draws.regular import RegularDraws
-
-POOL_SIZE = 256
-"""Words of one length that a member keeps."""
+from ldru.training.spec import POOL_SIZE
 
 NUM_TOURS = POOL_SIZE // 2
 """New words of a search: so many tours, and as many of the task's own."""
@@ -60,6 +58,14 @@ class HardWords:
     def state(self) -> dict[str, Tensor]:
         """The tensors that a search changes, a row per member."""
         return {"hard_tokens": self.tokens, "hard_labels": self.labels}
+
+    def check(self, state: Mapping[str, Tensor]) -> None:
+        """Raise where a saved state has words that no member's task has."""
+        classes = torch.tensor([task.num_classes for task in self.draws.tasks])
+        for name, sizes in (("hard_tokens", self._symbols.cpu()), ("hard_labels", classes)):
+            saved = state[name].cpu().flatten(start_dim=1)
+            if (saved < 0).any() or (saved >= sizes[:, None]).any():
+                raise RunError(f"the saved {name} are not of these tasks")
 
     @property
     def longest(self) -> int:

@@ -50,7 +50,7 @@ def train_fleet(
         while trainer.hand_over(on_finish):
             trainer.train_to_next_stop()
     if trainer.interruption.is_asked:  # when nothing was left to keep
-        raise KeyboardInterrupt
+        raise trainer.interruption.problem
 
 
 class Trainer:
@@ -75,6 +75,8 @@ class Trainer:
             if (words := member.task.training_set) is not None
         }
         if saved:
+            with checkpoint.explained():  # type: ignore[union-attr]
+                _check_saved(saved, members)
             _check_data(saved.data, self.data)
         self.step = saved.step if saved else 0
         self.fleet = Fleet(
@@ -84,7 +86,8 @@ class Trainer:
         if saved:
             self.logs = saved.logs
             self.loss_sum = saved.tensors.pop("loss_sum")
-            self.fleet.load_state(saved.tensors, saved.step)
+            with checkpoint.explained():  # type: ignore[union-attr]
+                self.fleet.load_state(saved.tensors, saved.step)
         if self.checkpoint is not None:
             for name, log in self.logs.items():
                 self.checkpoint.write_log(name, log, is_new=True)
@@ -142,7 +145,7 @@ class Trainer:
         if is_first or since > self.execution.checkpoint_seconds or self.interruption.is_asked:
             self._save()
         if self.interruption.is_asked:
-            raise KeyboardInterrupt
+            raise self.interruption.problem
 
     def _take_steps(self, shapes: Sequence[StepShape]) -> list[Tensor]:
         """The losses of steps of these shapes, of fewer when interrupted."""
@@ -250,10 +253,24 @@ def _stepper(fleet: Fleet) -> Callable[[int, bool], Tensor]:
 def _members_of(saved: Saved, members: Sequence[Member]) -> list[Member]:
     """The members that a checkpoint holds, in its order."""
     by_name = {member.name: member for member in members}
-    strangers = [name for name in saved.names if name not in by_name]
-    if strangers:
-        raise RunError(f"the checkpoint holds {', '.join(strangers)}, which was not asked for")
     return [by_name[name] for name in saved.names]
+
+
+def _check_saved(saved: Saved, members: Sequence[Member]) -> None:
+    """Raise where a checkpoint cannot be of these members."""
+    steps = {member.name: member.steps for member in members}
+    strangers = [name for name in (*saved.names, *saved.logs) if name not in steps]
+    if strangers:
+        raise RunError(f"it holds {strangers[0]}, which was not asked for")
+    if not saved.names or len(set(saved.names)) != len(saved.names):
+        raise RunError("it names no member, or one twice")
+    for name in saved.names:
+        log = saved.logs.get(name)
+        if log is None or saved.step > steps[name] or (saved.step == steps[name] and not log):
+            raise RunError(f"step {saved.step} and the log of {name} do not fit together")
+    total = saved.tensors.get("loss_sum")
+    if total is None or total.shape != (2, len(saved.names)) or total.dtype != torch.float64:
+        raise RunError("it has no sums of the losses of its members")
 
 
 def _check_data(before: dict[str, str], now: dict[str, str]) -> None:

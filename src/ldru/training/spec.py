@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Literal, get_args
 from ldru.base.errors import LdruError
 from ldru.base.json import LATER
 from ldru.base.labels import Labels
+from ldru.base.limits import check_limit
 from ldru.base.precision import Precision
 
 if TYPE_CHECKING:
     import torch
+
+POOL_SIZE = 256
+"""Hard words of one length that a member keeps."""
 
 OptimizerName = Literal["amsgrad", "adam"]
 Decay = Literal["none", "cosine", "linear"]
@@ -82,6 +86,7 @@ class TrainSpec:
         for name in (*sizes, "validation_words", "validation_length"):
             if getattr(self, name) < 1:
                 raise LdruError(f"{name} must be at least 1, got {getattr(self, name)}")
+        self._check_sizes()
         if self.steps is not None and self.steps < 1:
             raise LdruError(f"steps must be at least 1, got {self.steps}")
         if self.learning_rate is not None and not self.learning_rate > 0:
@@ -117,6 +122,18 @@ class TrainSpec:
         ):
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
+
+    def _check_sizes(self) -> None:
+        """Raise where a step, or a validation, would take more memory than is meant."""
+        for name in ("max_length", "validation_length"):
+            check_limit("length", getattr(self, name), name)
+        tokens = self.batch_size * self.max_length
+        check_limit("batch_tokens", tokens, f"a batch of {self.batch_size:,} words")
+        tokens = self.validation_words * self.validation_length
+        check_limit("tokens", tokens, f"a validation with {self.validation_words:,} words")
+        if self.hard_words:
+            tokens = POOL_SIZE * self.max_length**2
+            check_limit("tokens", tokens, f"keeping hard words up to {self.max_length:,} symbols")
 
     @property
     def dtype(self) -> "torch.dtype":

@@ -144,7 +144,9 @@ def placed(job: Job, place: int) -> Job:
 
 def _work(job: dict, threads: int, pipe: Connection) -> None:
     """Work on a job in a process of its own, and report through a pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides
+    for name in ("SIGINT", "SIGUSR1"):  # whoever started it decides
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     torch.set_num_threads(threads)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     reporter = _Reporter(pipe)

@@ -20,8 +20,11 @@ TOKENS = (*map(str, range(10)), *OPERATORS, "]")
 
 FIRST_OPERATOR, END = 10, 14
 NUMBERS = {token: number for number, token in enumerate(TOKENS)}
-CHUNK = 2**15
-"""Words evaluated at once."""
+CHUNK_TOKENS = 2**21
+"""Tokens evaluated at once, with the padding."""
+
+FEW = 16
+"""So few words are faster one by one."""
 
 SHOWN = 60
 """Letters of an expression that an error shows on either side of a token."""
@@ -35,9 +38,13 @@ def evaluate(expression: str) -> int:
     >>> ldru.listops.evaluate("[MAX 2 9 [MIN 4 7 ] 0 ]")
     9
     """
+    return _value(encode(expression).tolist())
+
+
+def _value(tokens: list[int]) -> int:
     open_lists: list[tuple[int, list[int]]] = []
     value = 0
-    for token in encode(expression).tolist():
+    for token in tokens:
         if FIRST_OPERATOR <= token < END:
             open_lists.append((token - FIRST_OPERATOR, []))
             continue
@@ -62,6 +69,8 @@ APPLY: tuple[Callable[[list[int]], int], ...] = (max, min, _median, lambda given
 
 def encode(expression: str) -> IntArray:
     """The tokens of an expression; anything else is an error that points at the token."""
+    if not isinstance(expression, str):
+        raise LdruError(f"an expression is text such as '[MAX 2 9 ]', got {expression!r}")
     found = list(re.finditer(r"\[[^\s\[\]()]*|\]|[^\s\[\]()]+", expression))
     open_lists: list[re.Match[str]] = []
     for place, match in enumerate(found):
@@ -91,15 +100,26 @@ def decode(tokens: Sequence[int] | NDArray[np.integer]) -> str:
 
 
 def values(tokens: NDArray[np.uint8], offsets: IntArray) -> NDArray[np.uint8]:
-    """The values of many expressions, laid end to end: [tokens], [words + 1] -> [words]."""
+    """The values of many expressions, laid end to end: [tokens], [words + 1] -> [words].
+
+    Words of like lengths are evaluated at once, so that it takes as much memory as all tokens.
+    """
     lengths = np.diff(offsets)
     found = np.empty(len(lengths), dtype=np.uint8)
     order = np.argsort(lengths, kind="stable")
-    for rows in np.split(order, range(CHUNK, len(order), CHUNK)):
-        if len(rows):
-            places = offsets[rows, None] + np.arange(lengths[rows[-1]])
-            padded = tokens[np.minimum(places, len(tokens) - 1)]
-            found[rows] = _values_of_rows(padded, lengths[rows])
+    ordered, begin = lengths[order], 0
+    while begin < len(order):
+        end = int(np.searchsorted(ordered, 2 * ordered[begin] + FEW, side="right"))
+        end = min(end, begin + max(1, CHUNK_TOKENS // int(ordered[end - 1])))
+        rows = order[begin:end]
+        begin = end
+        if len(rows) <= FEW:
+            for row in rows:
+                found[row] = _value(tokens[offsets[row] : offsets[row + 1]].tolist())
+            continue
+        places = offsets[rows, None] + np.arange(lengths[rows[-1]])
+        padded = tokens[np.minimum(places, len(tokens) - 1)]
+        found[rows] = _values_of_rows(padded, lengths[rows])
     return found
 
 

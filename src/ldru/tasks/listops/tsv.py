@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ldru.base.errors import LdruError, RunError
+from ldru.base.errors import LdruError
 from ldru.base.files import write_text
+from ldru.base.reading import is_there, read_text
 from ldru.tasks.listops.data import word_set
 from ldru.tasks.listops.expressions import END, FIRST_OPERATOR, TOKENS, encode
 from ldru.tasks.word_set import WordSet
@@ -19,10 +20,7 @@ from ldru.tasks.word_set import WordSet
 def read_tsv(path: str | Path) -> WordSet:
     """The words of an original file; a wrong line or value is an error that names the line."""
     words, labels = [], []
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise RunError(f"cannot read {str(path)!r}: {problem}") from problem
+    text = read_text(Path(path), has_mark=True)
     # Only a line feed ends a line, or errors would name others than an editor shows.
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], start=1):
         value, tab, expression = line.partition("\t")
@@ -51,7 +49,7 @@ def read_tsv(path: str | Path) -> WordSet:
 
 def write_tsv(words: WordSet, path: str | Path) -> None:
     """Write words as an original file, which must not exist."""
-    if Path(path).exists():
+    if is_there(Path(path)):
         raise LdruError(f"{str(path)!r} is already there and is not overwritten")
     lines = (f"{words.labels[i]}\t{with_parentheses(words[i])}\n" for i in range(len(words)))
     write_text(Path(path), "".join(lines))

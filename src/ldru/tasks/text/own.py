@@ -1,13 +1,13 @@
 """Texts of one's own as a task: CSV files with a header, or a JSON object on every line."""
 
 import csv
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ldru.base.errors import LdruError
+from ldru.base.reading import explained, is_file, parse_json
 from ldru.tasks.data_task import TRAIN, DataTask
 from ldru.tasks.spec import TaskSpec
 from ldru.tasks.task import Encoded
@@ -88,7 +88,7 @@ def _bytes(text: str, most: int) -> Encoded:
 
 def _rows(path: Path, text: str, label: str) -> Iterator[tuple[str, str, str]]:
     """Place, text and label of every row."""
-    if not path.is_file():
+    if not is_file(path):
         raise LdruError(f"there is no file {str(path)!r}")
     kinds = {".csv": _csv_rows, ".jsonl": _json_rows}
     if path.suffix not in kinds:
@@ -104,21 +104,24 @@ def _rows(path: Path, text: str, label: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict]]:
-    with path.open(newline="", encoding="utf-8") as lines:
+    with explained(path), path.open(newline="", encoding="utf-8") as lines:
         reader = csv.DictReader(lines)
-        for row in reader:
-            yield f"{path}:{reader.line_num}", row
+        try:
+            for row in reader:
+                yield f"{path}:{reader.line_num}", row
+        except csv.Error as problem:
+            raise LdruError(f"{path}:{reader.line_num}: {problem}") from problem
 
 
 def _json_rows(path: Path) -> Iterator[tuple[str, dict]]:
-    with path.open(encoding="utf-8") as lines:
+    with explained(path), path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             place = f"{path}:{number}"
             try:
-                row = json.loads(line)
-            except ValueError as problem:
+                row = parse_json(line)
+            except (ValueError, RecursionError) as problem:
                 raise LdruError(f"{place} is no JSON: {problem}") from problem
             if not isinstance(row, dict):
                 raise LdruError(f'{place} is no object such as {{"text": ..., "label": ...}}')

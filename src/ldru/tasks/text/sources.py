@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ldru.base.errors import LdruError, MissingExtraError, RunError
+from ldru.base.reading import is_file, is_folder
 from ldru.tasks.text.sets import Official, TextSet
 
 HUB = "hub"
@@ -102,10 +103,10 @@ def _paths(text_set: TextSet, part: str, data: str | Path) -> list[Path]:
         ways.append((text_set.official.files[part],))
     for files in ways:
         paths = [Path(data) / file for file in files]
-        if all(path.is_file() for path in paths):
+        if all(is_file(path) for path in paths):
             return paths
     wanted = " or ".join(" and ".join(files) for files in ways)
-    problem = "lacks" if Path(data).is_dir() else "is no folder; it should have"
+    problem = "lacks" if is_folder(Path(data)) else "is no folder; it should have"
     hint = f"; there are files of {text_set.name}_subset" if _has_subset(text_set, data) else ""
     raise LdruError(
         f"the data folder {str(data)!r} {problem} {wanted} ({part} of {text_set.name}){hint}; "

@@ -14,6 +14,7 @@ import numpy as np
 from ldru.base.errors import LdruError, MissingExtraError, RunError, unknown_name
 from ldru.base.files import check_writable, whole_file
 from ldru.base.json import Json
+from ldru.base.reading import is_there
 from ldru.tasks.data_task import data_folder, kept
 from ldru.tasks.text.sets import TEXT_SETS, TextSet
 from ldru.tasks.text.sources import HUB, find_sources, read_texts
@@ -86,7 +87,7 @@ def find_set(name: str) -> TextSet:
 def open_words(text_set: TextSet, part: str) -> WordSet:
     """A set of texts from the store."""
     folder = _folder(text_set, part)
-    if not folder.exists():
+    if not is_there(folder):
         ways = [" and ".join(text_set.parquet[part])]
         if text_set.official is not None:
             ways.append(text_set.official.files[part])
@@ -103,7 +104,7 @@ def open_words(text_set: TextSet, part: str) -> WordSet:
                 f"needed is {value}; move them away and run `ldru prepare {text_set.name}` again"
             )
     path = kept_vocabulary()
-    if path.exists() and words.about.get("vocabulary") != WordPiece(path).checksum:
+    if is_there(path) and words.about.get("vocabulary") != WordPiece(path).checksum:
         raise RunError(
             f"the tokens in {str(folder)!r} were made with another vocabulary than {str(path)!r}; "
             f"move both away and run `ldru prepare {text_set.name}` again"
@@ -119,7 +120,7 @@ def kept_vocabulary() -> Path:
 def keep_vocabulary(wordpiece: WordPiece) -> None:
     """Put the vocabulary beside the tokens; another one there is an error."""
     path = kept_vocabulary()
-    if not path.exists():
+    if not is_there(path):
         check_writable(path.parent)
         with whole_file(path) as temporary:
             shutil.copyfile(wordpiece.path, temporary)
@@ -138,9 +139,9 @@ def _vocabulary(data: str | Path, given: str | Path | None) -> Path:
     if given is not None:
         return Path(given)
     beside = Path(data) / "bert_vocab" / "vocab.txt"
-    if beside.exists() or not (kept_vocabulary().exists() or str(data) == HUB):
+    if is_there(beside) or not (is_there(kept_vocabulary()) or str(data) == HUB):
         return beside
-    if kept_vocabulary().exists():
+    if is_there(kept_vocabulary()):
         return kept_vocabulary()
     try:
         from huggingface_hub import hf_hub_download

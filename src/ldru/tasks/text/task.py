@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ldru.base.errors import LdruError
+from ldru.base.reading import is_there
 from ldru.tasks.data_task import VALIDATION, DataTask
 from ldru.tasks.spec import TaskSpec
 from ldru.tasks.task import Encoded
@@ -50,7 +51,7 @@ def text_task(name: str) -> DataTask | None:
 def _vocabulary() -> str | None:
     """The checksum of the store's vocabulary, where it has one."""
     path = kept_vocabulary()
-    return WordPiece(path).checksum if path.exists() else None
+    return WordPiece(path).checksum if is_there(path) else None
 
 
 def read_texts(text_set: TextSet, texts: Sequence[str]) -> list[Encoded]:
@@ -59,7 +60,7 @@ def read_texts(text_set: TextSet, texts: Sequence[str]) -> list[Encoded]:
     first = [parts[0] for parts in split]
     second = [parts[1] for parts in split] if text_set.is_pair else None
     path = kept_vocabulary()
-    if not path.exists():
+    if not is_there(path):
         raise LdruError(
             f"there is no vocabulary {str(path)!r} to read texts with: run `ldru prepare "
             f"{text_set.name} --data DIR`, or give bert-base-uncased's vocab.txt (--vocabulary)"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldru.base.errors import LdruError, MissingExtraError, RunError
+from ldru.base.reading import read_text
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -98,10 +99,10 @@ def bert_tokeniser(vocabulary: Path) -> "Tokenizer":
 def read_vocabulary(path: Path) -> dict[str, int]:
     """The words of a vocabulary file, one in a line, with their numbers; BERT base, uncased."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as problem:
+        lines = read_text(path).split("\n")
+    except RunError as problem:
         raise RunError(
-            f"cannot read the vocabulary {str(path)!r}: {problem}; it is the vocab.txt of "
+            f"{problem}; it is the vocab.txt of "
             "bert-base-uncased, in a data folder as bert_vocab/vocab.txt"
         ) from problem
     if lines[-1] == "":
