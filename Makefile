@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu results verdicts hard-tests certificates analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-attack test-gpu results verdicts hard-tests certificates analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -31,6 +31,10 @@ test: check
 
 test-slow: install
 	$(BIN)/pytest -n auto -m slow
+
+# Every attack whole, about 20 minutes on two cores; its table goes into docs/reliability.md.
+test-attack: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m attack --page docs/reliability.md
 
 test-gpu: install
 	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
