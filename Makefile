@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-attack test-gpu results verdicts hard-tests certificates analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-attack test-cluster test-gpu results verdicts hard-tests certificates analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -35,6 +35,11 @@ test-slow: install
 # Every attack whole, about 20 minutes on two cores; its table goes into docs/reliability.md.
 test-attack: install
 	OMP_NUM_THREADS=1 $(BIN)/python -m attack --page docs/reliability.md
+
+# Ray and submitit, both on this machine, with a worker killed in each.
+test-cluster: install
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,cluster]'
+	$(BIN)/pytest -m cluster
 
 test-gpu: install
 	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
