@@ -4,7 +4,7 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-attack test-cluster test-gpu results verdicts hard-tests certificates analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-attack test-cluster test-gpu dist hashes install-hashed results verdicts hard-tests certificates analysis analysis-runs clean
 
 install: $(VENV)/.installed
 
@@ -43,6 +43,20 @@ test-cluster: install
 
 test-gpu: install
 	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
+
+# The wheel and the sources, the same bytes from one commit anywhere.
+dist: install
+	$(BIN)/python -m tools.dist
+
+# The hashes of what this machine would install, and an install of nothing else.
+hashes: install
+	$(BIN)/python -m tools.hashes constraints-hashes.txt
+
+install-hashed:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r constraints-hashes.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(VENV)/.installed
 
 # Packs the records of results/runs, and writes the README's table and figure, the tables and
 # figures under results/ and the shipped models.
