@@ -12,7 +12,7 @@ from attack.fuzz.packs import unpack_it
 from attack.fuzz.run_files import open_run
 from attack.fuzz.tensors import go_on, open_weights
 from attack.fuzz.word_sets import open_set
-from attack.material import Material
+from attack.material import TRAINING, Material
 from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFolder
 from ldru.tasks.word_set import ABOUT, PARTS
 
@@ -64,6 +64,8 @@ def attempt(flip: Flip, material: Material, box: Path) -> None:
         unpack_it(spoiled, material, box)
     elif flip.file == "checkpoint":
         go_on(spoiled, material, box)
+        (run,) = (box / "runs").glob("parity*")
+        assert RunFolder(run).record().final.step == TRAINING["steps"], "other steps were taken"
     elif flip.file == WEIGHTS:
         open_weights(spoiled, material, box)
         shutil.copy(box / material.run.name / WEIGHTS, box)

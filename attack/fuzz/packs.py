@@ -65,7 +65,6 @@ def written(random: Random, entries: dict[str, bytes], *, twice: str | None = No
             entry.external_attr = random.choice((0, 0, 0, 0o120777 << 16))  # a link, it says
             archive.writestr(entry, content, compress_type=method)
         if twice is not None:
-            archive.fp.write(b"")  # type: ignore[union-attr]
             archive.NameToInfo.pop(twice)  # else it would warn
             archive.writestr(zipfile.ZipInfo(twice), entries[twice])
     return file.getvalue()

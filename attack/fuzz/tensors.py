@@ -103,10 +103,10 @@ def go_on(content: bytes, material: Material, box: Path) -> None:
 
 
 def take_up(folder: Path) -> None:
-    """Go on with a training; what ends well is a whole run."""
+    """Go on with a training; what ends well is a whole run, though who forged it may be wrong."""
     (run,) = train(folder).values()
     assert run.folder is not None
-    assert Run.open(run.folder).record.final.step == 6, "another number of steps was taken"
+    assert Run.open(run.folder).spec == run.spec
 
 
 ATTACKS = (
