@@ -4,7 +4,9 @@ VENV   := .venv
 SEED   ?= 0
 BIN    := $(VENV)/bin
 
-.PHONY: install demo test check test-slow test-gpu test-browser play docs test-docs docs-serve results verdicts machines hard-tests certificates analysis analysis-runs clean
+.PHONY: install demo test check test-slow test-gpu test-browser play docs test-docs docs-serve \
+  results verdicts machines hard-tests certificates analysis analysis-runs test-attack test- \
+  cluster dist hashes install-hashed clean
 
 install: $(VENV)/.installed
 
@@ -31,6 +33,15 @@ test: check
 
 test-slow: install
 	$(BIN)/pytest -n auto -m slow
+
+# Every attack whole, about 20 minutes on two cores; its table goes into docs/reliability.md.
+test-attack: install
+	OMP_NUM_THREADS=1 $(BIN)/python -m attack --page docs/reliability.md
+
+# Ray and submitit, both on this machine, with a worker killed in each.
+test-cluster: install
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,cluster]'
+	$(BIN)/pytest -m cluster
 
 test-gpu: install
 	$(BIN)/pytest -m "gpu or not gpu" tests/kernels
@@ -63,6 +74,20 @@ docs-serve: docs
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
+
+# The wheel and the sources, the same bytes from one commit anywhere.
+dist: install
+	$(BIN)/python -m tools.dist
+
+# The hashes of what this machine would install, and an install of nothing else.
+hashes: install
+	$(BIN)/python -m tools.hashes constraints-hashes.txt
+
+install-hashed:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r constraints-hashes.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(VENV)/.installed
 
 # Packs the records of results/runs, and writes the README's table and figure, the tables and
 # figures under results/ and the shipped models.

@@ -202,18 +202,6 @@ def test_a_fleet_side_by_side_that_cannot_work_says_why(tmp_path):
     assert slurm.options == {"slurm_partition": "gpu"}
 
 
-def test_ray_gives_records_of_the_same_form(tmp_path):
-    pytest.importorskip("ray", reason="ray is large and in no development install")
-    from ldru.reproduce.engines.ray import RayEngine
-
-    here, there, table = Results(tmp_path / "here"), Results(tmp_path / "there"), one_run()
-    work("local", make_plan([table], here).jobs)
-    work(RayEngine(), make_plan([table], there).jobs)
-    (spec,) = table_runs(table)
-    weights = [(folder.runs / spec.name / "weights.safetensors") for folder in (here, there)]
-    assert weights[0].read_bytes() == weights[1].read_bytes()
-
-
 def test_submitit_gives_up_with_the_reason_and_the_logs(tmp_path, monkeypatch):
     pytest.importorskip("submitit")
     monkeypatch.setattr("ldru.reproduce.engines.submitit.TRIES", 1)

@@ -1,0 +1,1 @@
+"""Fuzzers, one file for each kind of input."""
