@@ -5,8 +5,8 @@ SEED   ?= 0
 BIN    := $(VENV)/bin
 
 .PHONY: install demo test check test-slow test-gpu test-browser play docs test-docs docs-serve \
-  results verdicts machines hard-tests certificates analysis analysis-runs test-attack test- \
-  cluster dist hashes install-hashed clean
+  results verdicts machines hard-tests certificates analysis analysis-runs \
+  test-attack test-cluster dist hashes install-hashed clean
 
 install: $(VENV)/.installed
 

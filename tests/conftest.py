@@ -12,8 +12,8 @@ from tests.small_texts import write_texts
 # The tests are many and small, and run in one process per core: threads would only wait.
 torch.set_num_threads(1)
 
-# Some virtual machines announce AMX and forbid it: there the first product in bfloat16 would end the
-# process. Read by oneDNN when it multiplies first.
+# Some virtual machines announce AMX and forbid it: the first product in bfloat16 would end the
+# process there. oneDNN reads this when it multiplies first.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 if not torch.cuda.is_available():

@@ -13,7 +13,7 @@ from attack.attack import Attack
 from attack.material import Material
 from ldru.base.errors import LdruError
 from ldru.cli import main
-from ldru.cli.main import COMMANDS
+from ldru.cli.dispatch import COMMANDS
 
 RUN = "RUN"
 """Stands for the folder of a run."""

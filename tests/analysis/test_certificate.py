@@ -12,7 +12,7 @@ from tools.check_certificate import check
 import ldru
 from ldru.analysis.certificate import weights_digest
 from ldru.analysis.extraction import Extraction
-from ldru.cli.main import main
+from ldru.cli import main
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ldru.cli.completion import SCRIPTS, complete
-from ldru.cli.main import COMMANDS
+from ldru.cli.dispatch import COMMANDS
 from ldru.models.registry import MODELS
 from ldru.tasks.regular import TASKS
 

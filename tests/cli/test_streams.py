@@ -67,10 +67,10 @@ def test_ctrl_c_during_an_import_is_no_traceback(tmp_path):
         _, printed = waiting.communicate(timeout=60)
     assert (waiting.returncode, printed) == (130, "stopped\n")
     # Also before the first line of `main`.
-    broken = "import sys; sys.modules['tyro'] = sys.modules['ldru.cli.main'] = None\n" + (
+    broken = "import sys; sys.modules['tyro'] = sys.modules['ldru.cli.dispatch'] = None\n" + (
         "import builtins\nusual = builtins.__import__\n"
         "def stop(name, *rest):\n"
-        "    if name == 'ldru.cli.main': raise KeyboardInterrupt\n"
+        "    if name == 'ldru.cli.dispatch': raise KeyboardInterrupt\n"
         "    return usual(name, *rest)\n"
         "builtins.__import__ = stop\nfrom ldru.cli import main\nmain(['tasks'])"
     )

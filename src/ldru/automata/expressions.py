@@ -107,6 +107,8 @@ class Expressions:
 
     def repeat(self, term: int, *, least: int, most: int | None) -> int:
         """From `least` to `most` of its words; without `most`, any number from there on."""
+        if self.terms[term].kind == "star" and most != 0:
+            return term  # one star has all words of many
         rest = self.star(term) if most is None else self.empty
         for _ in range(0 if most is None else most - least):
             self._count(1)

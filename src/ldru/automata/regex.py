@@ -70,7 +70,12 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
             )
     reader = _Reader(regex, alphabet=named)
     start, terms = reader.read(), reader.terms
-    return explored(start, terms.derivative, terms.has_empty, named, name=_shown(regex))
+    try:
+        return explored(start, terms.derivative, terms.has_empty, named, name=_shown(regex))
+    except RecursionError as problem:
+        raise LdruError(
+            f"{_shown(regex)} is too deep once its repetitions are written out; repeat less often"
+        ) from problem
 
 
 class _Reader:

@@ -52,8 +52,10 @@ class MissingExtraError(LdruError):
         super().__init__(f"this needs the package {package!r}, which is not installed: {way_out}")
 
 
-def unknown_name(kind: str, given: str, known: Iterable[str]) -> LdruError:
+def unknown_name(kind: str, given: object, known: Iterable[str]) -> LdruError:
     """The error for a name that is not in a table: lists the known ones, suggests the nearest."""
+    if not isinstance(given, str):
+        return LdruError(f"the name of the {kind} is text, got {type(given).__name__}")
     names, given = list(known), given[:LONGEST_NAME]
     near = difflib.get_close_matches(given, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

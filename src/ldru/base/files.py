@@ -19,9 +19,13 @@ TEMPORARY = "[a-z0-9_]{8}"
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary path to write to; takes the place of `path` when the block ends well."""
+    """A temporary path to write to; takes the place of `path` when the block ends well.
+
+    What a killed process left of writing it is removed.
+    """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         os.close(handle)
         temporary = Path(name)
@@ -54,7 +58,8 @@ def whole_folder(path: Path) -> Iterator[Path]:
 def sweep(path: Path) -> None:
     """Remove what processes that were killed have left of writing a file or folder.
 
-    For who holds the lock of its place. What another process is writing at this moment stays.
+    For a folder, by who holds the lock of its place. What another process is writing at this
+    moment stays.
     """
     if not HAS_LOCKS:  # then nobody knows what is left over
         return
@@ -97,7 +102,8 @@ def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
     import fcntl
 
     with writing(path):
-        kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+        # A lock is a file of ours: who put a link in its place would have one made elsewhere.
+        kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         descriptor = os.open(path, kind, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)

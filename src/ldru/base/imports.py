@@ -11,6 +11,8 @@ _IMPORTED: dict[str, None] = {}
 
 def import_module(name: str, *, wanted_by: str) -> None:
     """Import a module, also one that lies in this folder, and remember it for `imported`."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise LdruError(f"{wanted_by}: {name!r} is no name of a module, such as package.module")
     if "" not in sys.path:
         sys.path.insert(0, "")  # as for `python -m`
     try:

@@ -5,6 +5,7 @@ number in a file. Who begins something large estimates it first and asks here.
 """
 
 import os
+import reprlib
 
 from ldru.base.errors import LdruError, unknown_name
 
@@ -58,6 +59,13 @@ def check_limit(name: str, needed: int, what: str) -> None:
             f"{what}: {needed:,} is beyond the limit of {limit(name):,} ({name}); "
             f"{way_out(name, needed)}"
         )
+
+
+def check_sizes(**sizes: object) -> None:
+    """Raise unless every size is a whole number of at least 1."""
+    if any(type(size) is not int or size < 1 for size in sizes.values()):
+        given = ", ".join(f"{name}={reprlib.repr(size)}" for name, size in sizes.items())
+        raise LdruError(f"every size must be a whole number of at least 1, got {given}")
 
 
 def way_out(name: str, needed: int) -> str:

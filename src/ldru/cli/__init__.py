@@ -14,7 +14,7 @@ from typing import NoReturn
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     try:
-        from ldru.cli.main import main as run
+        from ldru.cli.dispatch import run
 
         run(arguments)
     except KeyboardInterrupt:  # while modules were imported, or the last words printed

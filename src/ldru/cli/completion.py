@@ -71,7 +71,7 @@ def complete(words: list[str]) -> list[str]:
 
 
 def _candidates(before: list[str], begun: str) -> Iterator[str]:
-    from ldru.cli.main import COMMANDS
+    from ldru.cli.dispatch import COMMANDS
 
     if not before:
         yield from (*COMMANDS, "--help", "--version")

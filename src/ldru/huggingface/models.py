@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError, MissingExtraError
+from ldru.base.limits import check_sizes
 from ldru.layers.embedding import Embedding
 from ldru.layers.linear import Linear
 from ldru.models.ldru import LDRU
-from ldru.models.words import check_sizes
 from ldru.tasks.text.wordpiece import VOCAB_SIZE
 
 try:

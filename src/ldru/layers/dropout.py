@@ -52,8 +52,8 @@ class Dropout(Keyed):
 
     def __init__(self, *, rate: float) -> None:
         super().__init__()
-        if not 0 <= rate < 1:
-            raise LdruError(f"dropout must lie in [0, 1), got {rate}")
+        if not isinstance(rate, float | int) or not 0 <= rate < 1:
+            raise LdruError(f"dropout must be a number in [0, 1), got {rate!r}")
         self.rate = rate
         for name in ("cut", "scale"):
             self.register_buffer(name, None, persistent=False)

@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ldru.base.limits import check_sizes
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.linear import Linear
-from ldru.models.words import check_sizes, check_words
+from ldru.models.words import check_words
 from ldru.operators.grc import GRCOperator
 from ldru.tree import tree_reduce
 

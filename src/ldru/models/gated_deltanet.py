@@ -6,12 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ldru.base.limits import check_sizes
 from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.feed_forward import silu_product
 from ldru.layers.linear import Linear
 from ldru.layers.norm import RMSNorm
-from ldru.models.words import check_sizes, check_words, is_word, last_of
+from ldru.models.words import check_words, is_word, last_of
 
 CHUNK = 64
 """How many places of a word are computed at once."""

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ldru.base.errors import LdruError, unknown_name
+from ldru.base.limits import check_sizes
 from ldru.layers.activations import activation_named
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding, look_up
@@ -18,7 +19,7 @@ from ldru.models import backends
 from ldru.models.backends import check_backend
 from ldru.models.streams import EncoderStream, TokenStream
 from ldru.models.stretches import nodes_above, shared_levels
-from ldru.models.words import check_sizes, check_words, is_word
+from ldru.models.words import check_words, is_word
 from ldru.operators import build_operator
 from ldru.tree import (
     Combine,

@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor, nn
 
+from ldru.base.limits import check_sizes
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
 from ldru.layers.recurrence import can_fuse, last_output
-from ldru.models.words import align_right, carry_finished, check_sizes, check_words, with_empty
+from ldru.models.words import align_right, carry_finished, check_words, with_empty
 
 
 class LSTMClassifier(nn.Module):

@@ -6,13 +6,14 @@ import torch
 from torch import Tensor, nn
 
 from ldru.base.errors import LdruError
+from ldru.base.limits import check_sizes
 from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.feed_forward import feed_forward
 from ldru.layers.linear import Linear
 from ldru.layers.norm import AddNorm
-from ldru.models.words import align_right, check_sizes, check_words
+from ldru.models.words import align_right, check_words
 
 LONGEST_WINDOW = 16
 """That our kernels go through."""

@@ -5,12 +5,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError
-from ldru.base.limits import check_limit
+from ldru.base.limits import check_limit, check_sizes
 from ldru.kernels.support import apply_to_all, can_run
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
 from ldru.layers.norm import AddNorm
-from ldru.models.words import check_sizes, check_words, is_word
+from ldru.models.words import check_words, is_word
 
 SLOWEST_DECAY = -1e-4
 """The largest real part an eigenvalue may have."""

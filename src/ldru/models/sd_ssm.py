@@ -4,10 +4,11 @@ import torch
 from torch import Tensor, nn
 
 from ldru.base.errors import LdruError
+from ldru.base.limits import check_sizes
 from ldru.layers.embedding import OneHotLinear
 from ldru.layers.linear import Linear
 from ldru.layers.recurrence import can_fuse, last_output
-from ldru.models.words import align_right, carry_finished, check_sizes, check_words
+from ldru.models.words import align_right, carry_finished, check_words
 
 
 class SDSSMClassifier(nn.Module):

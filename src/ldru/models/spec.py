@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ldru.base.json import to_json
+from ldru.base.json import check_kinds, to_json
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,6 +21,9 @@ class ModelSpec:
     """
 
     module: ClassVar[Callable[..., Any]]
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
 
     def build(self, *, vocab_size: int, num_classes: int) -> "nn.Module":
         """A model of these settings: `model(tokens, lengths=None)` scores the classes."""

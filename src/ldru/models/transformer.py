@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.base.errors import LdruError
+from ldru.base.limits import check_sizes
 from ldru.kernels.support import can_run, merged
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
@@ -19,7 +20,7 @@ from ldru.models.positions import (
     Positions,
     rotate,
 )
-from ldru.models.words import check_sizes, check_words, is_word, last_of
+from ldru.models.words import check_words, is_word, last_of
 
 SCORES = 2**28
 """How many scores of attention may be held at once where each word has its own bias."""

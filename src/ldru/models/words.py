@@ -8,13 +8,6 @@ from ldru.base.errors import LdruError
 from ldru.tree import check_lengths
 
 
-def check_sizes(**sizes: int) -> None:
-    """Raise unless every size is at least 1."""
-    if any(size < 1 for size in sizes.values()):
-        given = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise LdruError(f"every size must be at least 1, got {given}")
-
-
 def check_words(tokens: Tensor, lengths: Tensor | None) -> Tensor:
     """The tokens with their padding set to 0: [batch, length] -> [batch, length].
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ldru.base.archive import Archive, opened_archive
 from ldru.base.errors import LdruError, RunError
-from ldru.base.files import check_writable, whole_file, whole_folder
+from ldru.base.files import check_writable, lock, sweep, whole_file, whole_folder
 from ldru.base.reading import is_file, is_there
 from ldru.base.safetensors import load_tensors
 from ldru.runs.folder import LOG, RECORD, SETTINGS, WEIGHTS, RunFolder
@@ -69,7 +69,7 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
         raise LdruError(f"there is no file {str(path)!r} to unpack")
     check_writable(results.runs)
     new, known = [], []
-    with opened_archive(path) as archive:
+    with opened_archive(path) as archive, lock(results.runs, waits=True):  # one process at a time
         for name, parts in parts_by_run(archive).items():
             is_folder = is_there(results.runs / name)
             if is_folder or (name in results.packed and WEIGHTS not in parts):
@@ -77,6 +77,7 @@ def unpack(file: str | Path, results: Results) -> tuple[list[str], list[str]]:
                 if is_folder:
                     _add_weights(RunFolder(results.runs / name), archive, parts)
                 continue
+            sweep(results.runs / name)
             with whole_folder(results.runs / name) as folder:
                 for part in dict.fromkeys((SETTINGS, RECORD, *parts)):
                     (folder / part).write_bytes(archive.read(f"{name}/{part}"))

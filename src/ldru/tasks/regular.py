@@ -150,6 +150,8 @@ def task(
     if regex is not None:
         return exact_task(name or regex, from_regex(regex, alphabet=alphabet))
     if path is not None:
+        if not isinstance(path, str | Path):
+            raise LdruError(f"path= is the name of a file, got {type(path).__name__}")
         return exact_task(name or Path(path).stem, read_machine(path))
     assert machine is not None
     return exact_task(name or f"machine_{machine.num_states}", machine)

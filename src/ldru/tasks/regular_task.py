@@ -15,7 +15,7 @@ from ldru.automata.counting import Domain
 from ldru.automata.machine import MooreMachine
 from ldru.base.errors import LdruError
 from ldru.base.labels import Labels, check_labels
-from ldru.base.limits import check_limit
+from ldru.base.limits import check_limit, check_sizes
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.tasks.batch import Batch, PaddedBatch
 from ldru.tasks.kinds import draw_kind, split_part
@@ -140,8 +140,7 @@ class RegularTask(Task):
         check_labels(labels)
         if split not in ("train", "test"):
             raise LdruError(f"split must be 'train' or 'test', got {split!r}")
-        if batch_size < 1:
-            raise LdruError(f"batch_size must be at least 1, got {batch_size}")
+        check_sizes(batch_size=batch_size, length=length)
         low, high = -(2**31), 2**31
         key = torch.randint(low, high, (2,), generator=generator, device=generator.device)
         drawn = self.draw(

@@ -1,5 +1,6 @@
 """The protocol of tasks: which words to evaluate, how to read a text, the right answer."""
 
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple
@@ -105,10 +106,10 @@ def check_list(
     """
     if isinstance(parts, str) or not isinstance(parts, Iterable):
         raise LdruError(f"give a list of lengths or sets, such as [{parts!r}], got {parts!r}")
-    chosen = list(dict.fromkeys(parts))
-    if not chosen:
+    given = list(parts)
+    if not given:
         raise LdruError("give at least one length or set of words to evaluate on; got none")
-    for part in chosen:
-        if not is_fine(part):
-            raise LdruError(f"{wanted}; got {part!r}")
-    return chosen
+    for part in given:
+        if not isinstance(part, int | str) or not is_fine(part):
+            raise LdruError(f"{wanted}; got {reprlib.repr(part)}")
+    return list(dict.fromkeys(given))

@@ -71,6 +71,8 @@ def check_lengths(lengths: Tensor | None, *, batch: int, length: int) -> None:
     """Raise unless `lengths` [batch] holds whole numbers from 1 to `length`."""
     if lengths is None:
         return
+    if not isinstance(lengths, Tensor):
+        raise LdruError(f"lengths must be a tensor [{batch}], got {type(lengths).__name__}")
     if lengths.is_floating_point() or lengths.shape != (batch,):
         raise LdruError(
             f"lengths must be whole numbers [{batch}], one per word, "

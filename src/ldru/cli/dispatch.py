@@ -40,7 +40,7 @@ WAYS_ON = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
