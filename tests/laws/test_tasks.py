@@ -352,7 +352,7 @@ def test_bad_task_is_one_clear_error(arguments, message):
 
 def test_bad_sampling_is_one_clear_error():
     task = TASKS["parity_check"]
-    with pytest.raises(ldru.LdruError, match="length 0"):
+    with pytest.raises(ldru.LdruError, match="length=0"):
         task.sample(length=0, generator=generator())
     with pytest.raises(ldru.LdruError, match="split"):
         task.sample(split="validation", generator=generator())

@@ -32,6 +32,12 @@ EXPLANATION = {
     "Decisions": "decisions.md",
 }
 
+PROJECT = {
+    "Reliability": "reliability.md",
+    "Contributing": "contributing.md",
+    "Changelog": "changelog.md",
+}
+
 
 def nav(sections: list[Section]) -> Nav:
     """The site's navigation.
@@ -62,7 +68,7 @@ def nav(sections: list[Section]) -> Nav:
             ]
         },
         {"Benchmarks": "benchmarks/index.md"},
-        {"Project": [{"Contributing": "contributing.md"}, {"Changelog": "changelog.md"}]},
+        {"Project": _entries(PROJECT)},
     ]
 
 

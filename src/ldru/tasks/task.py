@@ -110,6 +110,6 @@ def check_list(
     if not given:
         raise LdruError("give at least one length or set of words to evaluate on; got none")
     for part in given:
-        if not isinstance(part, int | str) or not is_fine(part):
+        if not isinstance(part, int | str | np.integer) or not is_fine(part):
             raise LdruError(f"{wanted}; got {reprlib.repr(part)}")
     return list(dict.fromkeys(given))
