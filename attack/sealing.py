@@ -49,8 +49,10 @@ def is_inside(path: str, root: str) -> bool:
 def changed_paths(event: str, arguments: tuple) -> Iterator[str]:
     """The paths that an audit event is about to change, without the links that it follows."""
     if event == "open":
-        if _is_written(*arguments[1:]):
-            yield from _path(arguments[0], None, keeps_links=False)
+        path, mode, flags = arguments
+        if _is_written(mode, flags):  # with O_NOFOLLOW a link is refused
+            is_followed = mode is not None or not flags & os.O_NOFOLLOW
+            yield from _path(path, None, keeps_links=not is_followed)
         return
     for path, folder in CHANGES.get(event, ()):
         start = None if folder is None else arguments[folder]
