@@ -60,11 +60,14 @@ OPTIONS = (
     *("--checkpoint-seconds", "--max-hours", "--check", "--precision", "--label", "--ranges"),
 )
 
+ENDING = tuple(name for name in COMMANDS if name != "play")
+"""Commands that end of themselves."""
+
 
 def make(number: int, random: Random, material: Material) -> list[str]:
     """A line that works, with one to three words odd; or odd altogether."""
     if random.random() < 0.1:
-        return [random.choice((*COMMANDS, *VALUES, *OPTIONS)) for _ in range(random.randrange(4))]
+        return [random.choice((*ENDING, *VALUES, *OPTIONS)) for _ in range(random.randrange(4))]
     if random.random() < 0.1:
         line = [random.choice(sorted(NEVER)), "--unknown"]
         return [*line, random.choice(VALUES)]

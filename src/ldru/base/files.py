@@ -66,7 +66,7 @@ def sweep(path: Path) -> None:
     with writing(path.parent):
         for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
             if re.fullmatch(TEMPORARY, left.name.removeprefix(f".{path.name}.")):
-                with lock(left) as is_left:
+                with lock(left, makes=False) as is_left:
                     if is_left and left.is_dir():
                         shutil.rmtree(left, ignore_errors=True)
                     elif is_left:
@@ -88,23 +88,33 @@ def check_writable(folder: Path) -> None:
 
 
 @contextmanager
-def lock(path: Path, *, waits: bool = False) -> Iterator[bool]:
+def lock(path: Path, *, waits: bool = False, makes: bool = True) -> Iterator[bool]:
     """Hold a lock on a file or folder for the length of a block, and say whether it could be had.
 
     The system drops it when the process ends, however it ends. Windows has no such locks: there
     nobody is kept out.
 
     waits: until whoever holds it lets go.
+    makes: the file, where there is none; else nobody has it, and neither do we.
     """
     if not HAS_LOCKS:
         yield True
         return
     import fcntl
 
-    with writing(path):
-        # A lock is a file of ours: who put a link in its place would have one made elsewhere.
-        kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-        descriptor = os.open(path, kind, 0o666)
+    if not makes and not path.exists():
+        yield False
+        return
+    # A lock is a file of ours: who put a link in its place would have one made elsewhere.
+    kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT * makes)
+    try:
+        with writing(path):
+            descriptor = os.open(path, kind, 0o666)
+    except RunError as problem:
+        if makes or not isinstance(problem.__cause__, FileNotFoundError):
+            raise
+        yield False  # it was renamed or removed at this moment
+        return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:  # somebody else has it: that is the answer

@@ -188,6 +188,8 @@ class Run:
         """The model's answer to each word, given as the task's text."""
         if isinstance(words, str):
             raise LdruError(f"give a list of words, such as [{words!r}], not one word")
+        if not isinstance(words, Iterable):
+            raise LdruError(f"give a list of words, such as ['0110'], got {words!r}")
         if not words:
             return []
         if strange := [word for word in words if not isinstance(word, str)]:

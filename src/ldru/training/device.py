@@ -10,6 +10,8 @@ def find_device(name: str | None) -> torch.device:
     """A device by name; None takes a GPU where there is one."""
     if name is None:
         return _made_current(own_device())
+    if not isinstance(name, str):
+        raise LdruError(f"a device is named by text such as cpu or cuda:1, got {name!r}")
     try:
         device = torch.device(name)
     except RuntimeError as problem:

@@ -110,7 +110,7 @@ def check_words(x: Tensor, combine: Combine) -> None:
 def _backend(name: str, combine: Combine, x: Tensor) -> ModuleType:
     if name == "auto":
         return next(module for module in BACKENDS.values() if not module.why_not(combine, x))
-    if name not in BACKENDS:
+    if not isinstance(name, str) or name not in BACKENDS:
         raise unknown_name("backend", name, ["auto", *BACKENDS])
     reason = BACKENDS[name].why_not(combine, x)
     if reason:
