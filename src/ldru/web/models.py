@@ -104,6 +104,7 @@ def _centre_rows(centres: Centres) -> dict[str, Json]:
     return {"kinds": centres.kinds.tolist(), "vectors": vectors.tolist()}
 
 
+@lru_cache(maxsize=KEPT_RUNS)
 def centres_of(run: Run) -> Centres | None:
     """The places of classes in a network; None where the monoid is too large to be shown."""
     monoid = monoid_of(minimal(run.language.machine))

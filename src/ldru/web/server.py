@@ -60,8 +60,11 @@ class Playground:
 
     @cached_property
     def proofs(self) -> "Proofs":
+        import torch
+
         from ldru.web.proofs import Proofs
 
+        torch.set_num_threads(1)  # networks here are small: threads would wait for one another
         return Proofs()
 
     def start(self, query: Query) -> Json:
