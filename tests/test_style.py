@@ -180,16 +180,16 @@ def started(code):
 
 
 def test_commands_that_only_talk_start_at_once():
-    """Without torch, in half the time that torch takes in the same test."""
+    """Without torch, in less time than torch takes in the same test."""
     run = "from ldru.cli import main\ntry: main({})\nexcept SystemExit: pass"
     torch_seconds, _ = started("import torch")
     assert not started("import ldru")[1]
     for arguments in COMMANDS:
         seconds, has_torch = started(run.format(arguments))
         assert not has_torch, arguments
-        if seconds >= torch_seconds / 2:  # somebody else may have had the machine: once more
+        if seconds >= torch_seconds:  # somebody else may have had the machine: once more
             torch_seconds, seconds = started("import torch")[0], started(run.format(arguments))[0]
-        assert seconds < torch_seconds / 2, arguments
+        assert seconds < torch_seconds, arguments
 
 
 BLOCK = """
