@@ -102,18 +102,17 @@ def lock(path: Path, *, waits: bool = False, makes: bool = True) -> Iterator[boo
         return
     import fcntl
 
-    if not makes and not path.exists():
-        yield False
-        return
     # A lock is a file of ours: who put a link in its place would have one made elsewhere.
     kind = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT * makes)
-    try:
-        with writing(path):
+    with writing(path):
+        try:
             descriptor = os.open(path, kind, 0o666)
-    except RunError as problem:
-        if makes or not isinstance(problem.__cause__, FileNotFoundError):
-            raise
-        yield False  # it was renamed or removed at this moment
+        except FileNotFoundError:
+            if makes:
+                raise
+            descriptor = None
+    if descriptor is None:
+        yield False
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
