@@ -49,3 +49,14 @@ def test_random_layers_get_the_same_keys():
     assert wants.unique(dim=2).shape == wants.shape
     data = DataDraws([ldru.task("listops_40")] * 3, range(3), batch_size=4, device=DEVICE)
     assert torch.equal(data.row_keys(step, num_layers=4, batch_size=300), wants)
+
+
+def test_stretches_have_the_same_labels():
+    plain, fused = samplers(TASKS[:4])
+    tokens = plain.words(Stream.TOKENS, None, batch_size=6, length=9).tokens
+    begin, end = torch.randint(0, 9, (2, 4, 300), device=DEVICE).sort(dim=0).values
+    word = 9 * torch.randint(0, 6, (4, 300), device=DEVICE)
+    wants = plain.label_factors(tokens, word + begin, word + end)
+    got = fused.label_factors(tokens, (word + begin).int(), (word + end).int())
+    assert torch.equal(got, wants)
+    assert (wants[begin == end] == -1).all()

@@ -6,6 +6,7 @@ from torch.func import stack_module_state, vmap
 
 import ldru
 from ldru.base.randomness import Stream, fold, seed_key
+from ldru.models import backends
 from ldru.tree import RandomTrees
 from tests.kernels.test_fused import DEVICE, encoder, in_float64, set_keys
 
@@ -48,6 +49,41 @@ def test_words_are_reduced_along_the_same_trees(activation, length, is_padded, d
     x = torch.randn(5, length, 16, device=DEVICE)
     lengths = torch.tensor([length, 1, 2, max(1, length - 1), 2], device=DEVICE)
     compare(model, x, lengths if is_padded else None, tolerance=1e-5)
+
+
+@pytest.mark.parametrize(("length", "is_padded"), [(1, False), (2, False), (9, False), (13, True)])
+def test_all_nodes_are_given_with_their_stretches(length, is_padded):
+    """Nodes get gradients of their own, beside those that come down the tree."""
+    model = encoder(16, "relu", 0.25)
+    set_keys(model, batch=5, seed=1)
+    exact = in_float64(model)
+    x = torch.randn(5, length, 16, device=DEVICE, requires_grad=True)
+    wide = x.detach().double().requires_grad_()
+    lengths = torch.tensor([length, 1, 2, length - 1, 2], device=DEVICE) if is_padded else None
+    trees = RandomTrees(tree_keys(5), length, lengths, 0.3)
+    ours, theirs = (
+        backends.factors_along(m, m.leaves(v, lengths), trees, lengths)
+        for m, v in ((model, x), (exact, wide))
+    )
+    assert torch.equal(ours.begin.long(), theirs.begin)
+    assert torch.equal(ours.end.long(), theirs.end)
+    is_there = theirs.begin < theirs.end
+    size = sum(2 * n - 1 for n in (lengths.tolist() if is_padded else [length] * 5))
+    assert int(is_there.sum()) == size
+    torch.testing.assert_close(
+        ours.nodes[is_there].double(), theirs.nodes[is_there], rtol=1e-5, atol=1e-5
+    )
+    # Of all sizes, so that a peak that is not looked for would leave the range of half precision.
+    sizes = 10 ** torch.linspace(-6, 0, len(is_there), device=DEVICE)[:, None]
+    weight = sizes * torch.randn_like(theirs.nodes)
+    torch.where(is_there[:, None], ours.nodes * weight.float(), 0).sum().backward()
+    torch.where(is_there[:, None], theirs.nodes * weight, 0).sum().backward()
+    pairs = [(x.grad, wide.grad)]
+    if length > 1:
+        both = zip(model.parameters(), exact.parameters(), strict=True)
+        pairs += [(a.grad, b.grad) for a, b in both]
+    for found, want in pairs:
+        assert (found.double() - want).norm() / (want.norm() + 1e-12) < 2e-4
 
 
 def test_padding_holds_anything_and_gets_no_gradient():

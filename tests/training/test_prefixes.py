@@ -90,7 +90,7 @@ def test_alone_as_in_a_fleet_and_along_random_trees():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"spec": RNNSpec()}, "RNNClassifier gives no answer at every position"),
+        ({"spec": RNNSpec()}, "RNNClassifier gives no answer to prefixes of words"),
         ({"task": "mine"}, "data set, which labels whole words"),
     ],
 )

@@ -5,6 +5,8 @@ from typing import Literal, get_args
 from ldru.base.errors import LdruError
 
 Labels = Literal["words", "prefixes"]
+TaughtLabels = Literal["words", "prefixes", "factors"]
+"""What a training can be told: also the labels of stretches anywhere in its words."""
 
 
 def check_labels(labels: str) -> None:

@@ -1,6 +1,7 @@
-"""The words of a whole fleet in one launch, and the keys of its random layers in another.
+"""The words of a whole fleet in one launch, and so the labels of stretches, and the keys of layers.
 
-The plain code they must agree with, to the bit, is `ldru.tasks.walk` and `ldru.base.randomness`.
+The plain code they must agree with, to the bit, is `ldru.tasks.walk`, `ldru.base.randomness` and,
+for labels, `ldru.training.draws.regular`.
 """
 
 import torch
@@ -158,3 +159,42 @@ def row_keys(keys: Tensor, step: Tensor, *, num_layers: int, batch_size: int) ->
         keys, step, out, batch_size, BLOCK=BLOCK
     )
     return out
+
+
+@triton.jit
+def label_kernel(
+    tokens_ptr, begin_ptr, end_ptr, starts_ptr, ways_ptr, labels_ptr, found_ptr,
+    symbols, longest, rows,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Run each member's machine over stretches of its words. Grid (row tiles, M).
+
+    tokens [M, symbols]; begin, end, found [M, rows]. The machines are `RegularDraws._machines`.
+    """
+    member = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    there = row < rows
+    begin = tl.load(begin_ptr + member * rows + row, mask=there, other=0)
+    end = tl.load(end_ptr + member * rows + row, mask=there, other=0)
+    tokens_ptr += member * symbols
+    place = tl.zeros((BLOCK,), dtype=tl.int64) + tl.load(starts_ptr + member)
+    for offset in range(0, longest):
+        inside = begin + offset < end
+        token = tl.load(tokens_ptr + begin + offset, mask=inside, other=0)
+        place = tl.where(inside, tl.load(ways_ptr + place + token, mask=inside, other=0), place)
+    label = tl.where(begin < end, tl.load(labels_ptr + place), -1)
+    tl.store(found_ptr + member * rows + row, label, mask=there)
+
+
+def label_factors(
+    tokens: Tensor, begin: Tensor, end: Tensor, starts: Tensor, ways: Tensor, labels: Tensor
+) -> Tensor:
+    """As `RegularDraws.label_factors`: [M, B, n], [M, rows] twice, machines -> [M, rows]."""
+    (members, rows), longest = begin.shape, tokens.shape[2]
+    tokens = tokens.contiguous().flatten(1)
+    found = torch.empty(members, rows, dtype=torch.int64, device=tokens.device)
+    label_kernel[(triton.cdiv(rows, BLOCK), members)](
+        tokens, begin.contiguous(), end.contiguous(), starts, ways, labels, found,
+        tokens.shape[1], longest, rows, BLOCK=BLOCK,
+    )  # fmt: skip
+    return found

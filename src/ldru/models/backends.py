@@ -14,6 +14,7 @@ from ldru.layers.dropout import PLACES
 from ldru.operators import MLPOperator
 from ldru.tree import (
     Combine,
+    Factors,
     Level,
     Order,
     RandomTrees,
@@ -25,6 +26,9 @@ from ldru.tree import (
     tree_reduce,
     tree_scan,
     without_padding,
+)
+from ldru.tree import (
+    factors_along as merged_factors,
 )
 
 if TYPE_CHECKING:
@@ -64,8 +68,7 @@ def reduce_along(
     """
     name, _ = choose(encoder, x)
     if name != "fused":
-        drawn = trees.draw() if isinstance(trees, RandomTrees) else trees
-        finish = encoder.finish()
+        finish, drawn = encoder.finish(), _drawn(trees)
         return tree_reduce(encoder.combine, x, lengths, finish, trees=drawn, backend=name)
     kernels = fused.Kernels(encoder.operator, encoder.block)
     drop = encoder.dropout.drop(x)
@@ -73,8 +76,30 @@ def reduce_along(
         return kernels.reduce_along(
             x, lengths, drop, tree_keys=trees.keys, merges=trees.merges, pairs=trees.pairs
         )
-    drawn = trees.draw() if isinstance(trees, RandomTrees) else trees
-    return tree_reduce(_merging(kernels, drop), x, lengths, trees=drawn, backend="batched")
+    return tree_reduce(_merging(kernels, drop), x, lengths, trees=_drawn(trees), backend="batched")
+
+
+def factors_along(
+    encoder: "LDRU", x: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None
+) -> Factors:
+    """All nodes of the same reduction, and the stretches of the words below them."""
+    name, _ = choose(encoder, x)
+    if name == "reference":
+        raise LdruError("backend 'reference' gives roots alone; take 'batched' for all nodes")
+    if name != "fused":
+        return merged_factors(encoder.combine, x, _drawn(trees), lengths, encoder.finish())
+    kernels = fused.Kernels(encoder.operator, encoder.block)
+    drop = encoder.dropout.drop(x)
+    if isinstance(trees, RandomTrees) and fused.why_not_random(x) is None:
+        found = kernels.factors_along(
+            x, lengths, drop, tree_keys=trees.keys, merges=trees.merges, pairs=trees.pairs
+        )
+        return Factors(*found)
+    return merged_factors(_merging(kernels, drop), x, _drawn(trees), lengths)
+
+
+def _drawn(trees: Trees | RandomTrees) -> Trees:
+    return trees.draw() if isinstance(trees, RandomTrees) else trees
 
 
 def scan(encoder: "LDRU", x: Tensor, lengths: Tensor | None, *, order: Order) -> Tensor:

@@ -32,6 +32,7 @@ from ldru.tree import (
     check_lengths,
     fill,
     has_values,
+    level_factors,
     without_padding,
 )
 
@@ -310,6 +311,26 @@ class LDRUClassifier(nn.Module):
         """Score the classes along trees of the words' own: [batch, length] -> [batch, classes]."""
         leaves = self._leaves(tokens, lengths)
         return self.head(backends.reduce_along(self.encoder, leaves, trees, lengths))
+
+    def factors(
+        self, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Score the classes of all stretches of words that their trees have a node for.
+
+        Scores [rows, classes], and where each stretch begins and ends among the tokens of the
+        batch [rows]; see `ldru.tree.Factors`.
+        """
+        levels = self.levels(tokens, lengths)
+        nodes, begin, end = level_factors(levels)
+        return self.head(nodes), begin, end
+
+    def factors_along(
+        self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The same along trees of the words' own."""
+        leaves = self._leaves(tokens, lengths)
+        nodes, begin, end = backends.factors_along(self.encoder, leaves, trees, lengths)
+        return self.head(nodes), begin, end
 
     def scan(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes of every prefix: [batch, length] -> [batch, length, classes].

@@ -28,7 +28,12 @@ from ldru.training.draws.base import random_tree_steps
 from ldru.training.draws.regular import RegularDraws
 from ldru.training.fused_optimizer import make_optimizer
 from ldru.training.hard_words import SEARCH_EVERY, HardWords
-from ldru.training.loss import cross_entropy, prefix_cross_entropy, within_classes
+from ldru.training.loss import (
+    cross_entropy,
+    factor_cross_entropy,
+    prefix_cross_entropy,
+    within_classes,
+)
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
 from ldru.training.spec import TrainSpec, conflicts
@@ -39,6 +44,9 @@ WITH_ASSOCIATIVITY, ALONG_TREES = "forward_with_associativity", "forward_along"
 
 AT_EVERY_POSITION = "scan"
 """The method of models that answer to every prefix of a word."""
+
+AT_EVERY_NODE, AT_EVERY_NODE_ALONG = "factors", "factors_along"
+"""Methods of models that answer to all nodes of a tree."""
 
 
 class StepShape(NamedTuple):
@@ -143,8 +151,8 @@ class Fleet:
             _check_method(self.skeleton, WITH_ASSOCIATIVITY, "associativity")
         if self.settings.random_trees:
             _check_method(self.skeleton, ALONG_TREES, "random_trees")
-        if self.settings.labels == "prefixes":
-            self._check_prefixes()
+        if self.settings.labels != "words":
+            self._check_labels()
 
     def plan(self, begin: int, end: int) -> list[StepShape]:
         """Make ready for steps begin..end - 1: the shape of each."""
@@ -189,6 +197,9 @@ class Fleet:
         if self.settings.labels == "prefixes":
             scores = self._call(AT_EVERY_POSITION, *words, is_training=True)
             return prefix_cross_entropy(scores, self._prefix_labels(batch), self._classes)
+        if self.settings.labels == "factors":
+            factors = self._call(AT_EVERY_NODE, *words, is_training=True)
+            return self._factor_losses(batch.tokens, *factors)
         if not self.settings.associativity:
             scores = self._call("forward", *words, is_training=True)
             return cross_entropy(scores, batch.labels, self._classes)
@@ -210,8 +221,17 @@ class Fleet:
         rows = batch.tokens.shape[1] * self.group.size
         keys = self.group.share(self.draws.tree_keys(self.step_number, batch_size=rows), dim=1)
         words = (batch.tokens, batch.lengths)
+        if self.settings.labels == "factors":
+            factors = self._call(AT_EVERY_NODE_ALONG, *words, is_training=True, tree_keys=keys)
+            return self._factor_losses(batch.tokens, *factors)
         scores = self._call(ALONG_TREES, *words, is_training=True, tree_keys=keys)
         return cross_entropy(scores, batch.labels, self._classes)
+
+    def _factor_losses(self, tokens: Tensor, scores: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+        """Of stretches of words, as a model's `factors` gives them, each [members, rows, ...]."""
+        assert isinstance(self.draws, RegularDraws)
+        labels = self.draws.label_factors(tokens, begin, end)
+        return factor_cross_entropy(scores, labels, end - begin, self._classes)
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Loss and accuracy on each member's validation words: [members], [members]."""
@@ -325,16 +345,17 @@ class Fleet:
         averages = {} if self.average is None else {"average": self.average.matrix}
         return {"parameters": self.parameters.matrix, **averages, **self.optimizer.state}
 
-    def _check_prefixes(self) -> None:
+    def _check_labels(self) -> None:
         if not isinstance(self.draws, RegularDraws):
             raise LdruError(
                 f"{self.members[0].task.name!r} is a data set, which labels whole words: train it "
                 "with labels='words'"
             )
-        if not hasattr(self.skeleton, AT_EVERY_POSITION):
+        answers = {"prefixes": AT_EVERY_POSITION, "factors": AT_EVERY_NODE}
+        if not hasattr(self.skeleton, answers[self.settings.labels]):
             raise LdruError(
-                f"{type(self.skeleton).__name__} gives no answer at every position: train it with "
-                "labels='words', or take the model ldru"
+                f"{type(self.skeleton).__name__} gives no answer to {self.settings.labels} of "
+                "words: train it with labels='words', or take the model ldru"
             )
 
     def _make_hard_words(self) -> HardWords:

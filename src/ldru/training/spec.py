@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from ldru.base.errors import LdruError
 from ldru.base.json import LATER
-from ldru.base.labels import Labels
+from ldru.base.labels import TaughtLabels
 from ldru.base.limits import check_limit
 from ldru.base.precision import Precision
 
@@ -52,8 +52,9 @@ class TrainSpec:
         decay: of the learning rate after the warm-up, to zero at the last step.
         average: share of the steps over which weights are averaged; 0 keeps no average.
         keep: which weights a run has in the end, and is validated with.
-        labels: what a model is told: the labels of words, or of all their prefixes ("prefixes").
-            Steps along random trees are told those of words.
+        labels: what a model is told: the labels of words, also those of all their prefixes
+            ("prefixes", in steps along the balanced tree), or those of all stretches of words that
+            the tree has a node for ("factors").
     """
 
     steps: int | None = None
@@ -78,7 +79,7 @@ class TrainSpec:
     decay: Decay = field(default="none", metadata=LATER)
     average: float = field(default=0.0, metadata=LATER)
     keep: Kept = field(default="last", metadata=LATER)
-    labels: Labels = field(default="words", metadata=LATER)
+    labels: TaughtLabels = field(default="words", metadata=LATER)
 
     def check(self) -> None:
         """Raise on values that no training can use."""
@@ -109,8 +110,10 @@ class TrainSpec:
             )
         if self.keep == "average" and not self.average:
             raise LdruError("keep='average' needs an average: give average a share of the steps")
-        if self.labels == "prefixes" and self.associativity:
-            raise LdruError("labels='prefixes' goes with no associativity loss: give one of them")
+        if self.labels != "words" and self.associativity:
+            raise LdruError(
+                f"labels={self.labels!r} goes with no associativity loss: give one of them"
+            )
         if not self.clip > 0:
             raise LdruError(f"clip must be positive, got {self.clip}")
         for name, known in (
@@ -118,7 +121,7 @@ class TrainSpec:
             ("precision", get_args(Precision)),
             ("decay", get_args(Decay)),
             ("keep", get_args(Kept)),
-            ("labels", get_args(Labels)),
+            ("labels", get_args(TaughtLabels)),
         ):
             if getattr(self, name) not in known:
                 raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")

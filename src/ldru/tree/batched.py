@@ -1,13 +1,13 @@
 """All words of a batch at once, level by level; padded words by masks, in static shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ldru.tree import random_trees
-from ldru.tree.random_trees import Trees
+from ldru.tree.random_trees import Factors, Trees
 from ldru.tree.reference import Combine, Finish
 
 
@@ -41,12 +41,66 @@ def reduce_along(
     """Reduce every word along a tree of its own: [batch, length, dim] -> [batch, dim]."""
     nodes = leaves(x, lengths).nodes
     for pairs, merges in zip(trees.levels, trees.merges, strict=True):
-        left, right, kept, number = random_trees.climb(nodes, pairs, merges=merges)
-        merged = combine(left, right)
-        if finish is not None:
-            merged = finish(merged)
-        nodes = random_trees.put_back(merged, kept.to(merged.dtype), pairs, number)
+        _, nodes = _climb_along(combine, finish, nodes, pairs, merges=merges)
     return nodes[:, 0]
+
+
+def factors_along(
+    combine: Combine,
+    x: Tensor,
+    trees: Trees,
+    lengths: Tensor | None = None,
+    finish: Finish | None = None,
+) -> Factors:
+    """The leaves and all that the same reduction merges, with the stretches of words below."""
+    nodes, (batch, length) = leaves(x, lengths).nodes, x.shape[:2]
+    place = torch.arange(batch * length, device=x.device).view(batch, length)
+    stretches = torch.stack([place, place + 1], dim=-1)
+    is_there = torch.ones_like(place, dtype=torch.bool)
+    if lengths is not None:
+        is_there = torch.arange(length, device=x.device) < lengths[:, None]
+    found = [_factors(nodes, stretches, is_there)]
+    for pairs, merges in zip(trees.levels, trees.merges, strict=True):
+        merged, nodes = _climb_along(combine, finish, nodes, pairs, merges=merges)
+        left, right, kept, number = random_trees.climb(stretches, pairs, merges=merges)
+        joined = torch.stack([left[..., 0], right[..., 1]], dim=-1)
+        stretches = random_trees.put_back(joined, kept, pairs, number)
+        is_there = torch.arange(merges, device=x.device) < pairs.sum(dim=1, keepdim=True)
+        found.append(_factors(merged, joined, is_there))
+    return Factors(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+
+
+def level_factors(levels: Sequence[Level]) -> Factors:
+    """All nodes of the balanced reduction, with the stretches of words below; risen ones too."""
+    (batch, length), first = levels[0].nodes.shape[:2], levels[0].lengths
+    device = levels[0].nodes.device
+    own = torch.full((batch,), length, device=device) if first is None else first
+    word, found = length * torch.arange(batch, device=device)[:, None], []
+    for height, level in enumerate(levels):
+        begin = 2**height * torch.arange(level.nodes.shape[1], device=device)
+        end = torch.minimum(begin + 2**height, own[:, None])
+        # A word that was one node before is done: its root stays, and is no new one.
+        is_there = (begin < end) & (own > 2**height // 2)[:, None]
+        stretches = word[..., None] + torch.stack([begin.expand_as(end), end], dim=-1)
+        found.append(_factors(level.nodes, stretches, is_there))
+    return Factors(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+
+
+def _factors(nodes: Tensor, stretches: Tensor, is_there: Tensor) -> Factors:
+    """Of one level: [batch, count, dim], [batch, count, 2], [batch, count]."""
+    begin, end = torch.where(is_there[..., None], stretches, 0).flatten(0, 1).unbind(dim=1)
+    return Factors(nodes.flatten(0, 1), begin, end)
+
+
+def _climb_along(
+    combine: Combine, finish: Finish | None, nodes: Tensor, pairs: Tensor, *, merges: int
+) -> tuple[Tensor, Tensor]:
+    """One level up: the merged nodes [batch, merges, dim], and all of the next level."""
+    left, right, kept, number = random_trees.climb(nodes, pairs, merges=merges)
+    merged = combine(left, right)
+    if finish is not None:
+        merged = finish(merged)
+    return merged, random_trees.put_back(merged, kept.to(merged.dtype), pairs, number)
 
 
 def why_not(combine: Combine, x: Tensor) -> str | None:

@@ -7,6 +7,7 @@ are. So a word of 40 symbols can be as deep as one of 500 in the balanced tree.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -97,6 +98,19 @@ class RandomTrees:
     def draw(self) -> Trees:
         """The trees."""
         return draw_trees(self.keys, length=self.length, lengths=self.lengths, share=self.share)
+
+
+class Factors(NamedTuple):
+    """All nodes of trees, and the stretch of its word that each one stands for.
+
+    Rows are in order of levels, leaves first, and in a level of words: [rows, dim], [rows], [rows].
+    Places are those of the batch's symbols, one word after the other; of a row that its word does
+    not need, begin and end are the same.
+    """
+
+    nodes: Tensor
+    begin: Tensor
+    end: Tensor
 
 
 def num_merges(nodes: int, *, share: float) -> int:

@@ -82,21 +82,26 @@ class Kernels:
         """
         if x.shape[1] == 1:
             return x[:, 0]
-        keys, cut, scale = (None, None, None) if drop is None else drop
-        root, *_ = fused_reduce_along(
-            x[None],
-            self.flat,
-            tree_keys[None],
-            None if lengths is None else lengths[None].to(torch.int32),
-            None if keys is None else keys[None],
-            None if cut is None else cut[None],
-            None if scale is None else scale[None],
-            list(merges),
-            list(pairs),
-            self.is_silu,
-            self.is_tf32,
-        )
+        root, *_ = self._reduced_along(x, lengths, drop, tree_keys, merges, pairs)
         return root.squeeze(0)
+
+    def factors_along(
+        self,
+        x: Tensor,
+        lengths: Tensor | None,
+        drop: Drop | None,
+        *,
+        tree_keys: Tensor,
+        merges: Sequence[int],
+        pairs: Sequence[int],
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """All nodes of the same reduction, and where the stretches below them begin and end."""
+        if x.shape[1] == 1:
+            place = torch.arange(len(x), device=x.device)
+            return x[:, 0], place, place + 1
+        found = self._reduced_along(x, lengths, drop, tree_keys, merges, pairs)
+        _, nodes, _, _, begin, end, _ = (part.squeeze(0) for part in found)
+        return nodes, begin, end
 
     def levels(self, x: Tensor, lengths: Tensor | None, drop: Drop | None) -> list[Tensor]:
         """The nodes of every level of that reduction, leaves first: [batch, nodes, dim] each.
@@ -113,6 +118,31 @@ class Kernels:
         pairs = torch.stack([left, right], dim=-2).flatten(end_dim=-3)
         joined = fused_combine(pairs[None], self.flat, self.is_silu, self.is_tf32)
         return joined.squeeze(0).unflatten(0, left.shape[:-1])
+
+    def _reduced_along(
+        self,
+        x: Tensor,
+        lengths: Tensor | None,
+        drop: Drop | None,
+        tree_keys: Tensor,
+        merges: Sequence[int],
+        pairs: Sequence[int],
+    ) -> tuple[Tensor, ...]:
+        """What `fused_reduce_along` gives for a fleet of one."""
+        keys, cut, scale = (None, None, None) if drop is None else drop
+        return fused_reduce_along(
+            x[None],
+            self.flat,
+            tree_keys[None],
+            None if lengths is None else lengths[None].to(torch.int32),
+            None if keys is None else keys[None],
+            None if cut is None else cut[None],
+            None if scale is None else scale[None],
+            list(merges),
+            list(pairs),
+            self.is_silu,
+            self.is_tf32,
+        )
 
     def _reduced(
         self, x: Tensor, lengths: Tensor | None, drop: Drop | None
@@ -194,7 +224,7 @@ def fused_reduce_along(
     pairs: list[int],
     is_silu: bool,
     is_tf32: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Reduce words of a fleet along random trees; see `ldru.kernels.reduction.trees`.
 
     tree_keys: of each word's tree [members, batch, 2]. The others as for `fused_reduce`.
@@ -208,6 +238,7 @@ def fused_reduce_along(
 @torch.library.custom_op("ldru::fused_reduce_along_backward", mutates_args=())
 def fused_reduce_along_backward(
     gradient: Tensor,
+    node_gradient: Tensor | None,
     nodes: Tensor,
     left: Tensor,
     right: Tensor,
@@ -220,11 +251,16 @@ def fused_reduce_along_backward(
     is_silu: bool,
     is_tf32: bool,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of x and of the weights."""
+    """The gradients of x and of the weights.
+
+    gradient, node_gradient: as for `fused_reduce_backward`; here leaves and roots are nodes too.
+    """
     from ldru.kernels.reduction.trees import backward_along
 
     drop = _drop(keys, cut, scale)
-    return backward_along(gradient, nodes, left, right, roots, flat, drop, merges, is_silu, is_tf32)
+    return backward_along(
+        gradient, node_gradient, nodes, left, right, roots, flat, drop, merges, is_silu, is_tf32
+    )
 
 
 @torch.library.custom_op("ldru::fused_combine", mutates_args=())
@@ -318,12 +354,15 @@ def _(x, flat, tree_keys, lengths, keys, cut, scale, merges, pairs, is_silu, is_
     members, batch, length, dim = x.shape
     table = tree_keys.new_empty(members, batch * sum(merges))
     nodes = x.new_empty(members, batch * (length + sum(merges)), dim)
+    begin, end = (tree_keys.new_empty(nodes.shape[:2]) for _ in range(2))
     roots = tree_keys.new_empty(members, batch)
-    return x.new_empty(members, batch, dim), nodes, table, torch.empty_like(table), roots
+    tables = (table, torch.empty_like(table), begin, end)
+    return x.new_empty(members, batch, dim), nodes, *tables, roots
 
 
 @fused_reduce_along_backward.register_fake
-def _(gradient, nodes, left, right, roots, flat, keys, cut, scale, merges, is_silu, is_tf32):
+def _(gradient, node_gradient, nodes, left, right, roots, flat, *rest):
+    merges = rest[3]
     members, batch, dim = gradient.shape
     length = nodes.shape[1] // batch - sum(merges)
     return nodes.new_empty(members, batch, length, dim), torch.empty_like(flat)
@@ -331,13 +370,22 @@ def _(gradient, nodes, left, right, roots, flat, keys, cut, scale, merges, is_si
 
 def _remember_trees(ctx, inputs, output) -> None:
     _, flat, _, _, keys, cut, scale, ctx.merges, _, ctx.is_silu, ctx.is_tf32 = inputs
-    ctx.save_for_backward(*output[1:], flat, keys, cut, scale)
+    _, nodes, left, right, _, _, roots = output
+    ctx.save_for_backward(nodes, left, right, roots, flat, keys, cut, scale)
     ctx.set_materialize_grads(False)
 
 
-def _differentiate_trees(ctx, gradient, *_) -> tuple:
+def _differentiate_trees(ctx, gradient, node_gradient, *_) -> tuple:
+    if gradient is None:  # only the nodes are used
+        nodes, _, _, roots, *_ = ctx.saved_tensors
+        gradient = nodes.new_zeros(*roots.shape, nodes.shape[-1])
     dx, dflat = fused_reduce_along_backward(
-        gradient.contiguous(), *ctx.saved_tensors, ctx.merges, ctx.is_silu, ctx.is_tf32
+        gradient.contiguous(),
+        node_gradient,
+        *ctx.saved_tensors,
+        ctx.merges,
+        ctx.is_silu,
+        ctx.is_tf32,
     )
     return dx, dflat, *[None] * 9
 

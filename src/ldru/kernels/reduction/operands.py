@@ -94,14 +94,14 @@ def gradient_scale(peak_ptr):
 
 
 @triton.jit
-def peak_kernel(value_ptr, peak_ptr, size, peak_stride, BLOCK: tl.constexpr):
+def peak_kernel(value_ptr, peak_ptr, size, value_stride, peak_stride, BLOCK: tl.constexpr):
     """Raise each member's peak to the largest magnitude of its value [M, size], as float32 bits.
 
     Grid (blocks, M). Bits of positive numbers are in the order of the numbers.
     """
     member = tl.program_id(1).to(tl.int64)
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(value_ptr + member * size + index, mask=index < size, other=0.0)
+    value = tl.load(value_ptr + member * value_stride + index, mask=index < size, other=0.0)
     bits = tl.max(tl.abs(value), axis=0).to(tl.int32, bitcast=True)
     tl.atomic_max(peak_ptr + member * peak_stride, bits, sem="relaxed")
 
@@ -315,10 +315,14 @@ class Peaks:
         self.bits = torch.zeros(len(gradient), levels, dtype=torch.int32, device=gradient.device)
         self.find(levels - 1, gradient)
 
-    def find(self, number: int, gradient: Tensor) -> None:
-        """Look at all of the gradient that comes to a level: contiguous [M, ...]."""
+    def find(self, number: int, gradient: Tensor, *, is_more: bool = False) -> None:
+        """Look at all of the gradient that comes to a level: [M, ...], each member's contiguous.
+
+        is_more: there is more than this, which is known already.
+        """
         bits, size, block = self.bits[:, number:], gradient[0].numel(), 4096
-        bits[:, 0] = 0
+        if not is_more:
+            bits[:, 0] = 0
         peak_kernel[(triton.cdiv(size, block), len(gradient))](
-            gradient, bits, size, bits.stride(0), BLOCK=block, num_warps=8
+            gradient, bits, size, gradient.stride(0), bits.stride(0), BLOCK=block, num_warps=8
         )

@@ -7,8 +7,9 @@ one reads, -1 for a row that its word does not need. Passed nodes cost nothing, 
     row of leaf i of word w            w * length + i
     row j of word w made by level l    batch * (length + first[l]) + w * merges[l] + j
 
-Every node has one reader, so going back writes each gradient once. The plain code that this must
-agree with is `ldru.tree.random_trees`.
+Every node has one reader, so going back writes each gradient once; what comes to nodes from
+elsewhere is added before. The plain code that this must agree with is `ldru.tree.random_trees`, and
+for stretches `ldru.tree.batched.factors_along`.
 """
 
 from collections.abc import Sequence
@@ -52,14 +53,14 @@ from ldru.kernels.reduction.operands import (
 
 @triton.jit
 def draw_kernel(
-    keys_ptr, lengths_ptr, pairs_ptr, first_ptr, left_ptr, right_ptr, roots_ptr,
+    keys_ptr, lengths_ptr, pairs_ptr, first_ptr, left_ptr, right_ptr, begin_ptr, end_ptr, roots_ptr,
     batch, length, levels, total,
     NODES: tl.constexpr, HAS_LENGTHS: tl.constexpr,
 ):  # fmt: skip
     """The tables of one word's tree, and the row of its root. Grid (batch, M).
 
     pairs [length + 1]: how many pairs a level of so many nodes merges. first [levels + 1]: rows of
-    a word that levels before make.
+    a word that levels before make. begin, end: the stretch of the batch's symbols below each row.
     """
     word = tl.program_id(0)
     member = tl.program_id(1).to(tl.int64)
@@ -68,12 +69,21 @@ def draw_kernel(
     second_word = tl.load(key + 1).to(tl.uint32, bitcast=True) | 1
     left_ptr += member * total
     right_ptr += member * total
+    stretches = member * (batch * length + total)
+    begin_ptr += stretches
+    end_ptr += stretches
     node = tl.arange(0, NODES)
     across = node[None, :]
     current = word * length + node
     count = length
     if HAS_LENGTHS:
         count = tl.load(lengths_ptr + member * batch + word)
+    begin = tl.where(node < count, current, 0)
+    end = tl.where(node < count, current + 1, 0)
+    tl.store(begin_ptr + current, begin, mask=node < length)
+    tl.store(end_ptr + current, end, mask=node < length)
+    begin_ptr += batch * length
+    end_ptr += batch * length
     for level in range(0, levels):
         first = tl.load(first_ptr + level)
         width = tl.load(first_ptr + level + 1) - first
@@ -95,10 +105,19 @@ def draw_kernel(
         start = (node + number)[:, None]
         here = tl.sum(tl.where(across == start, current[None, :], 0), axis=1)
         beside = tl.sum(tl.where(across == start + 1, current[None, :], 0), axis=1)
+        begin = tl.sum(tl.where(across == start, begin[None, :], 0), axis=1)
+        # The last that it takes: itself, or its neighbour.
+        last = start + is_pair[:, None]
+        end = tl.sum(tl.where(across == last, end[None, :], 0), axis=1)
         place = base + number
+        tl.store(begin_ptr + place, begin, mask=is_pair != 0)
+        tl.store(end_ptr + place, end, mask=is_pair != 0)
         tl.store(left_ptr + place, here, mask=is_pair != 0)
         tl.store(right_ptr + place, beside, mask=is_pair != 0)
-        tl.store(left_ptr + base + node, -1, mask=(node >= pairs) & (node < width))
+        is_spare = (node >= pairs) & (node < width)
+        tl.store(left_ptr + base + node, -1, mask=is_spare)
+        tl.store(begin_ptr + base + node, 0, mask=is_spare)
+        tl.store(end_ptr + base + node, 0, mask=is_spare)
         current = tl.where(is_pair != 0, batch * length + place, here)
         count = after
     tl.store(roots_ptr + member * batch + word, tl.sum(tl.where(node == 0, current, 0), axis=0))
@@ -231,8 +250,10 @@ def forward_along(
     pairs: Sequence[int],
     is_silu: bool,
     is_tf32: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Roots [M, B, d], all nodes [M, rows, d], tables left and right, rows of the roots [M, B].
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Roots [M, B, d], all nodes [M, rows, d], tables, and rows of the roots [M, B].
+
+    The tables are left and right of merged rows, begin and end of all rows: see `draw_kernel`.
 
     merges: the most pairs of a word at each level; pairs: of a level of 0, 1, ... nodes.
     """
@@ -243,10 +264,11 @@ def forward_along(
     nodes[:, : batch * length] = x.flatten(1, 2)
     left = torch.empty(members, batch * firsts[-1], dtype=torch.int32, device=x.device)
     right, roots = torch.empty_like(left), left.new_empty(members, batch)
+    begin, end = (left.new_empty(nodes.shape[:2]) for _ in range(2))
     draw_kernel[(batch, members)](
         tree_keys.contiguous(), left if lengths is None else lengths.contiguous(),
-        _counts(tuple(pairs), x.device), _counts(tuple(firsts), x.device), left, right, roots,
-        batch, length, len(merges), left.shape[1],
+        _counts(tuple(pairs), x.device), _counts(tuple(firsts), x.device), left, right, begin,
+        end, roots, batch, length, len(merges), left.shape[1],
         NODES=max(2, triton.next_power_of_2(length)), HAS_LENGTHS=lengths is not None, num_warps=4,
     )  # fmt: skip
     matrices = as_operands(flat, settings)
@@ -262,11 +284,12 @@ def forward_along(
             SILU=is_silu, PRECISION=settings.precision, DROPOUT=drop is not None,
             num_warps=tiling.warps, num_stages=tiling.stages,
         )  # fmt: skip
-    return _take(nodes, roots), nodes, left, right, roots
+    return _take(nodes, roots), nodes, left, right, begin, end, roots
 
 
 def backward_along(
     gradient: Tensor,
+    node_gradient: Tensor | None,
     nodes: Tensor,
     left: Tensor,
     right: Tensor,
@@ -279,7 +302,7 @@ def backward_along(
 ) -> tuple[Tensor, Tensor]:
     """Gradients of the leaves [M, B, n, d] and of the weights [M, parameters].
 
-    gradient: of the roots [M, B, d].
+    gradient, node_gradient: of the roots [M, B, d], and of all nodes where they are used elsewhere.
     """
     from ldru.kernels.reduction.mlp_launch import sum_slots
 
@@ -289,7 +312,8 @@ def backward_along(
     length = nodes.shape[1] // batch - firsts[-1]
     flat, gradient = flat.contiguous(), gradient.contiguous()
     gradients = torch.empty_like(nodes)
-    gradients[:, : batch * length] = 0  # nobody reads the padding
+    # Nobody reads the padding, nor rows that a word does not need; those are added to as well.
+    gradients[:, : batch * length if node_gradient is None else None] = 0
     gradients.scatter_(1, roots.long()[..., None].expand(-1, -1, dim), gradient)
     matrices = as_operands(flat, settings)
     block = BLOCK_ROWS.value
@@ -297,19 +321,24 @@ def backward_along(
     capacity = max(min(COLLECTED_ROWS // members // block * block, rows), block)
     columns = SILU_COLUMNS if is_silu else NUM_COLUMNS
     operands = Operands(flat, settings, dim=dim, capacity=capacity, columns=columns)
-    peaks = Peaks(gradient, levels=len(merges) + 1).bits
+    peaks = Peaks(gradient, levels=len(merges) + 1)
     pointers = (nodes, nodes, nodes) if drop is None else drop
     for level in reversed(range(len(merges))):
         width = merges[level]
+        if node_gradient is not None:
+            begin = batch * (length + firsts[level])
+            own = slice(begin, begin + batch * width)
+            gradients[:, own] += node_gradient[:, own]
+            peaks.find(level + 1, gradients[:, own], is_more=True)
         for piece in operands.room_for(batch * width):
             tiling = fitting(BACKWARD, BACKWARD_FEW, piece.end - piece.begin, members)
             tree_backward_kernel[(piece.filled // tiling.rows, members)](
-                nodes, gradients, left, right, operands.array, operands.unscale, peaks,
+                nodes, gradients, left, right, operands.array, operands.unscale, peaks.bits,
                 matrices, flat, *pointers,
                 piece.begin, piece.end, width, batch * firsts[level],
                 batch * (length + firsts[level]), level, piece.offset,
                 nodes.stride(0), left.stride(0), operands.array.stride(0),
-                operands.unscale.stride(0), peaks.stride(0), matrices.stride(0),
+                operands.unscale.stride(0), peaks.bits.stride(0), matrices.stride(0),
                 pointers[0].stride(0),
                 DIM=dim, PAD=triton.next_power_of_2(dim), ROWS=tiling.rows, UNITS=tiling.units,
                 COLUMNS=operands.array.shape[2],
@@ -318,6 +347,8 @@ def backward_along(
             )  # fmt: skip
     operands.flush()
     leaves = gradients[:, : batch * length].unflatten(1, (batch, length))
+    if node_gradient is not None:
+        leaves = leaves + node_gradient[:, : batch * length].unflatten(1, (batch, length))
     return leaves.contiguous(), sum_slots(operands.partial)
 
 

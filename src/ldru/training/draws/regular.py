@@ -77,6 +77,21 @@ class RegularDraws(Draws):
             found.append(labels[places])
         return torch.stack(found, dim=-1)
 
+    def label_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+        """The labels of stretches of words, -1 where there is none: [members, rows] -> same.
+
+        tokens: [members, batch, length]; begin, end: places among all tokens of a member, the same
+            where there is no stretch.
+        """
+        starts, ways, labels = self._machines
+        flat = tokens.flatten(1)
+        places = starts[:, None].expand(begin.shape)
+        for offset in range(tokens.shape[2]):
+            place = begin + offset
+            column = flat.gather(1, place.clamp(max=flat.shape[1] - 1))
+            places = torch.where(place < end, ways[places + column], places)
+        return torch.where(begin < end, labels[places], -1)
+
     @cached_property
     def _machines(self) -> tuple[Tensor, Tensor, Tensor]:
         """The machines of all members in one row of numbers, by state and symbol.
