@@ -69,3 +69,12 @@ def test_what_cannot_be_a_machine():
         ldru.monoid("dick_3")
     with pytest.raises(ldru.LdruError, match=r"got int; see also ldru.from_regex"):
         ldru.task("mine", machine=3)
+    silent = DFA(
+        states={"a"},
+        input_symbols=set(),
+        transitions={"a": {}},
+        initial_state="a",
+        final_states=set(),
+    )
+    with pytest.raises(ldru.LdruError, match="the DFA has no symbols"):
+        ldru.as_machine(silent)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import ldru
+from ldru.base.files import lock
 from ldru.runs import evaluate
 from ldru.training.spec import TrainSpec
 
@@ -99,3 +100,14 @@ def test_what_was_evaluated_before_an_end_on_the_way_is_kept(monkeypatch, tmp_pa
     assert found == want == ldru.Run.open(run.folder).record.evaluation
     (more,) = evaluate.evaluate_missing([ldru.Run.open(run.folder)], [3, 7], words=8)
     assert {part: result.words for part, result in more.by_part.items()} == {3: 8, 7: 8}
+
+
+def test_what_a_killed_process_left_is_removed_also_where_nothing_is_missing(tmp_path):
+    """Of two that evaluate one run, one may be killed when the other has written all."""
+    run = ldru.train("parity_check", model=ldru.LDRUSpec(dim=4), steps=2, out=tmp_path)[0]
+    evaluate.evaluate_missing([run], [3], words=4)
+    left, held = (run.folder / f".record.json.{name}" for name in ("killed__", "writing_"))
+    left.touch()
+    with lock(held):
+        evaluate.evaluate_missing([ldru.Run.open(run.folder)], [3], words=4)
+    assert (left.exists(), held.exists()) == (False, True)

@@ -131,7 +131,7 @@ def test_bad_folders_are_one_clear_error(runs, tmp_path):
         (broken("other", other_weights), "not those of"),
         (broken("model", lambda f: edit(f, model={"name": "gru"})), "unknown model 'gru'"),
         (broken("key", lambda f: edit(f, model={"name": "ldru", "depth": 8})), "know depth"),
-        (broken("kind", lambda f: edit(f, model={"name": "ldru", "dim": "x"})), "'x' is not of"),
+        (broken("kind", lambda f: edit(f, model={"name": "ldru", "dim": "x"})), "int, got 'x'"),
         (broken("seed", lambda f: edit(f, seed=99)), "of different runs"),
         (
             broken("log", lambda f: (f / "log.jsonl").write_text('{"step": 1')),

@@ -108,7 +108,7 @@ def test_what_has_no_prefixes_says_so(given, message):
 def test_settings_that_cannot_be():
     with pytest.raises(ldru.LdruError, match="goes with no associativity loss"):
         replace(SETTINGS, associativity=1.0).check()
-    with pytest.raises(ldru.LdruError, match="labels is one of words, prefixes"):
+    with pytest.raises(ldru.LdruError, match="labels must be one of words, prefixes"):
         replace(SETTINGS, labels="all").check()
 
 

@@ -163,9 +163,9 @@ def test_a_model_without_a_tree_cannot_be_trained_along_one():
         ({"random_trees": -0.1}, "random_trees is a share"),
         ({"merge_share": 0.0}, r"merge_share is a share of the nodes in \(0, 1\], got 0.0"),
         ({"average": 2.0}, "average is a share of the steps"),
-        ({"decay": "exponential"}, "decay is one of none, cosine, linear, got 'exponential'"),
+        ({"decay": "exponential"}, "decay must be one of none, cosine, linear, got 'exponential'"),
         ({"average": 0.0}, "keep='average' needs an average"),
-        ({"keep": "best"}, "keep is one of last, average"),
+        ({"keep": "best"}, "keep must be one of last, average"),
     ],
 )
 def test_settings_that_make_no_sense_are_one_clear_error(changes, message):

@@ -156,10 +156,10 @@ def from_predicate(predicate: Callable[[str], bool], *, alphabet: str, states: i
             f"a predicate is a function of a word, got {predicate!r}; an expression goes through "
             "ldru.from_regex"
         )
-    if not alphabet or len(set(alphabet)) != len(alphabet):
-        raise LdruError(f"an alphabet names each symbol once, got {alphabet!r}")
-    if states < 1:
-        raise LdruError(f"a machine has at least one state, got {states}")
+    if not isinstance(alphabet, str) or not alphabet or len(set(alphabet)) != len(alphabet):
+        raise LdruError(f"an alphabet is text that names each symbol once, got {alphabet!r}")
+    if type(states) is not int or states < 1:
+        raise LdruError(f"a machine has at least one state, got {states!r}")
     num_endings = sum(len(alphabet) ** length for length in range(states))
     calls = num_endings * (states * len(alphabet) + 1)
     if calls > MAX_CALLS:

@@ -24,6 +24,8 @@ def explored(
 
     name: of the language, for errors.
     """
+    if not alphabet:
+        raise LdruError(f"{name} has no symbols: its words would all be empty")
     most = min(limit("states"), limit("table_cells") // len(alphabet))
     states, number, delta = [start], {start: 0}, []
     for state in states:

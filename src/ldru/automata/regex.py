@@ -50,6 +50,10 @@ def from_regex(regex: str, *, alphabet: str | None = None) -> MooreMachine:
     """
     if not isinstance(regex, str):
         raise LdruError(f"a regular expression is text, got {type(regex).__name__}")
+    if alphabet is not None and not isinstance(alphabet, str):
+        raise LdruError(
+            f"the alphabet of an expression is text such as '01', got {reprlib.repr(alphabet)}"
+        )
     if not regex or alphabet == "":
         what = "regular expression" if not regex else "alphabet"
         raise LdruError(f"the {what} is empty; give one such as {'(01)*' if not regex else '01'}")

@@ -127,6 +127,8 @@ def lock(path: Path, *, waits: bool = False, makes: bool = True) -> Iterator[boo
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn a refusal of the system, in a block that writes, into an error that names the place."""
+    if not _can_be_named(path):
+        raise RunError(f"cannot write {str(path)!r}: no file can have such a name")
     try:
         yield
     except OSError as problem:
@@ -134,6 +136,14 @@ def writing(path: Path) -> Iterator[None]:
         raise RunError(
             f"cannot write {str(path)!r}: {reason}; choose a folder you may write to"
         ) from problem
+
+
+def _can_be_named(path: Path) -> bool:
+    """Whether a file could have that name; of others Python does not speak as the system does."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def _umask() -> int:

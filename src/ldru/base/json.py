@@ -110,11 +110,13 @@ def _value(hint: object, value: Json) -> object:
             return {name: _value(inner, item) for name, item in value.items()}
         if _fits(option, value):
             return value
-    raise TypeError(f"{reprlib.repr(value)} is not of the kind {kind_name(hint)}")
+    raise TypeError(f"expected {kind_name(hint)}, got {reprlib.repr(value)}")
 
 
 def kind_name(hint: object) -> str:
     """A type hint as people read it."""
+    if typing.get_origin(hint) is typing.Literal:
+        return f"one of {', '.join(map(str, typing.get_args(hint)))}"
     return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
 
 

@@ -66,8 +66,12 @@ def register(name: str, spec: type[ModelSpec]) -> None:
 
 def model_spec(model: str | ModelSpec) -> ModelSpec:
     """The settings of an architecture by name, or as given."""
-    if not isinstance(model, str):
+    if isinstance(model, ModelSpec):
         return model
+    if not isinstance(model, str):
+        raise LdruError(
+            f"a model is a name such as 'ldru', or settings such as ldru.LDRUSpec(), got {model!r}"
+        )
     if model not in MODELS:
         raise unknown_name("model", model, MODELS)
     return MODELS[model]()
@@ -96,7 +100,10 @@ def build(
     >>> model(torch.tensor([[0, 1, 1]])).shape
     torch.Size([1, 2])
     """
+    from ldru.models.shapes import model_shapes  # which asks for names here
+
     spec = model_spec(model)
+    model_shapes(spec, vocab_size=vocab_size, num_classes=num_classes)  # before memory is taken
     if generator is None:
         return spec.build(vocab_size=vocab_size, num_classes=num_classes)
     import torch

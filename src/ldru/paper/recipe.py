@@ -53,7 +53,7 @@ def recipe(name: str) -> Recipe:
     >>> runs[0].spec.train.decay
     'cosine'
     """
-    if name not in RECIPES:
+    if not isinstance(name, str) or name not in RECIPES:
         raise unknown_name("recipe", name, get_args(RecipeName))
     return RECIPES[name]
 
@@ -65,7 +65,7 @@ def settings_by(
 
     name: None takes ours for an LDRU on a regular language, and the paper's settings otherwise.
     """
-    chosen = recipe(name or "random_trees")
+    chosen = recipe("random_trees" if name is None else name)
     kind = model_name(model_spec(model))
     is_for_it = kind == "ldru" and study_of(task) == "regular"
     if not is_for_it and name not in (None, "paper"):

@@ -11,6 +11,7 @@ from ldru.base.randomness import Stream
 from ldru.evaluation.accuracy import Evaluation, PartResult, count_answers
 from ldru.evaluation.answers import answers_and_labels
 from ldru.evaluation.lengths import WORDS
+from ldru.runs.folder import RunFolder
 from ldru.runs.run import Run
 from ldru.runs.spec import RunSpec
 from ldru.tasks.batch import PaddedBatch
@@ -95,6 +96,7 @@ def evaluate_missing(
     for run in runs:
         if run.folder is not None and seed == 0:
             check_writable(run.folder)
+            RunFolder(run.folder).sweep()  # where nothing is missing, nobody writes the record
     results = [dict(_known(run, seed=seed)) for run in runs]
     for lacks, rows in _missing(runs, parts, words=words, seed=seed).items():
         some = _some(runs, rows)

@@ -14,7 +14,7 @@ from typing import TypeVar
 from torch import Tensor
 
 from ldru.base.errors import LdruError, RunError
-from ldru.base.files import whole_folder, write_text
+from ldru.base.files import lock, sweep, whole_folder, write_text
 from ldru.base.reading import explained, is_there, parse_json, read_bytes
 from ldru.base.safetensors import load_tensors, save_tensors
 from ldru.runs.record import Record
@@ -122,6 +122,11 @@ class RunFolder(RunFiles):
             if log:
                 (parts / LOG).write_text(log_lines(log))
             save_tensors(parts / WEIGHTS, weights, {"run": spec.digest})
+
+    def sweep(self) -> None:
+        """Remove what processes that were killed have left of writing the record."""
+        with lock(self.path, waits=True):
+            sweep(self.path / RECORD)
 
     def write_record(self, record: Record) -> None:
         """Put a record in the place of the one before."""

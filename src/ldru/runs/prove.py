@@ -16,7 +16,7 @@ from ldru.models.spec import ModelSpec
 from ldru.paper.recipe import settings_by
 from ldru.runs.run import Run
 from ldru.runs.spec import check_seed
-from ldru.runs.train import run_spec, train_runs
+from ldru.runs.train import run_spec, settings_or, train_runs
 from ldru.tasks.find import as_task
 from ldru.tasks.task import Task
 from ldru.training.execution import Execution
@@ -97,9 +97,9 @@ def train_until_proved(
     given = as_task(task)
     settled, usual = settings_by(None, given.spec, model)
     found = check_provable(given, settled)
-    if rounds < 0:
-        raise LdruError(f"rounds must not be negative, got {rounds}")
-    spec = run_spec(found, settled, settings or usual, seed=check_seed(seed))
+    if type(rounds) is not int or rounds < 0:
+        raise LdruError(f"rounds are a whole number, not a negative one, got {rounds!r}")
+    spec = run_spec(found, settled, settings_or(usual, settings), seed=check_seed(seed))
     done: list[Round] = []
     source: Run | None = None
     for number in range(rounds + 1):

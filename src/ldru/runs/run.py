@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ldru.analysis.extract import extract
 from ldru.analysis.extraction import Extraction
 from ldru.base.errors import LdruError, RunError
-from ldru.base.files import lock, sweep
+from ldru.base.files import lock
 from ldru.base.labels import Labels
 from ldru.base.safetensors import check_finite
 from ldru.evaluation.accuracy import Evaluation, evaluate
@@ -21,7 +21,7 @@ from ldru.evaluation.answers import Score
 from ldru.evaluation.lengths import WORDS
 from ldru.models.ldru import LDRUClassifier
 from ldru.models.shapes import model_shapes
-from ldru.runs.folder import RECORD, WEIGHTS, RunFolder
+from ldru.runs.folder import WEIGHTS, RunFolder
 from ldru.runs.predict import Prediction, predict
 from ldru.runs.record import Record
 from ldru.runs.shipped import SHIPPED, find_run
@@ -167,7 +167,6 @@ class Run:
         if self.folder is not None:
             # Another process may add to it at the same time.
             with lock(self.folder, waits=True):
-                sweep(self.folder / RECORD)
                 return self._with_added(RunFolder(self.folder).record(), evaluation)
         return self._with_added(self.record, evaluation)
 

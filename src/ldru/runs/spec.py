@@ -121,9 +121,12 @@ class RunSpec:
 
 def check_seed(seed: object) -> int:
     """A seed as a whole number, or an error."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise LdruError(f"a seed is a whole number, got {reprlib.repr(seed)}")
-    number = operator.index(seed)
+    try:
+        number = operator.index(seed)  # type: ignore[arg-type]
+    except TypeError as problem:
+        raise LdruError(f"a seed is a whole number, got {reprlib.repr(seed)}") from problem
+    if isinstance(seed, bool):
+        raise LdruError(f"a seed is a whole number, got {seed}")
     if not 0 <= number < 2**63:
         raise LdruError(f"a seed lies between 0 and 2**63 - 1, got {reprlib.repr(number)}")
     return number

@@ -1,6 +1,7 @@
 """Train models on tasks: several tasks and seeds are one fleet, every model is one run."""
 
 import itertools
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
@@ -72,20 +73,22 @@ def train(
     """
     found = as_task(task)
     spec, usual = settings_by(recipe, found.spec, model)
-    spec, chosen = _changed(spec, settings or usual, changes)
+    spec, chosen = _changed(spec, settings_or(usual, settings), changes)
     steps = completed(found, spec, chosen)[1].steps or 0
+    execution = Execution(
+        out=out,
+        resume=resume,
+        device=device,
+        checkpoint_seconds=checkpoint_seconds,
+        observers=observers,
+    )
     with ProgressBar(steps=steps) if progress else nullcontext() as bar:
-        execution = Execution(
-            out=out,
-            resume=resume,
-            device=device,
-            checkpoint_seconds=checkpoint_seconds,
-            observers=[*observers, *([] if bar is None else [bar])],
-        )
+        if bar is not None:
+            execution = replace(execution, observers=[*observers, bar])
         runs = train_many(
             [found],
             model=spec,
-            seeds=range(seeds) if isinstance(seeds, int) else seeds,
+            seeds=seeds,
             settings=chosen,
             init_from=init_from,
             execution=execution,
@@ -104,7 +107,6 @@ def _changed(
     spec = replace(model, **{name: value for name, value in changes.items() if name in of_model})
     chosen = replace(train, **{n: value for n, value in changes.items() if n in of_train})  # type: ignore[arg-type]
     check_kinds(spec)
-    check_kinds(chosen)
     return spec, chosen
 
 
@@ -112,7 +114,7 @@ def train_many(
     tasks: Sequence[str | Task],
     *,
     model: str | ModelSpec = "ldru",
-    seeds: Iterable[int] = (0,),
+    seeds: int | Iterable[int] = (0,),
     settings: TrainSpec | None = None,
     recipe: RecipeName | None = None,
     init_from: str | Path | None = None,
@@ -120,7 +122,7 @@ def train_many(
 ) -> dict[str, dict[int, Run]]:
     """Train one model per task and seed, all in one fleet: {task name: {seed: run}}.
 
-    model, settings, recipe, init_from: see `train`.
+    model, seeds, settings, recipe, init_from: see `train`.
 
     >>> runs = ldru.train_many(
     ...     ["parity_check", "even_pairs"],
@@ -130,22 +132,42 @@ def train_many(
     >>> {task: list(by_seed) for task, by_seed in runs.items()}
     {'parity_check': [0], 'even_pairs': [0]}
     """
-    chosen = [as_task(task) for task in tasks]
-    numbers = [check_seed(seed) for seed in itertools.islice(seeds, limit("members") + 1)]
+    if isinstance(tasks, str) or not isinstance(tasks, Iterable):
+        raise LdruError(f"tasks are a list, such as ['parity_check'], got {reprlib.repr(tasks)}")
+    chosen, numbers = [as_task(task) for task in tasks], _seeds(seeds)
     check_limit("members", len(chosen) * len(numbers), "this training")
     source = None if init_from is None else Run.open(init_from)
     _check_names(chosen)
     specs = []
     for task in chosen:
         built, usual = settings_by(recipe, task.spec, model)
+        train = settings_or(usual, settings)
         for seed in numbers:
-            specs.append(run_spec(task, built, settings or usual, seed=seed, source=source))
+            specs.append(run_spec(task, built, train, seed=seed, source=source))
     known = {task.spec: task for task in chosen}
     done = train_runs(specs, tasks=known, source=source, execution=execution)
     runs: dict[str, dict[int, Run]] = {task.name: {} for task in chosen}
     for spec, run in sorted(done.items(), key=lambda item: item[0].seed):
         runs[spec.task.name][spec.seed] = run
     return runs
+
+
+def _seeds(given: int | Iterable[int]) -> list[int]:
+    """Seeds as whole numbers, of which no more are taken than it needs to refuse them."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = range(given)
+    if not isinstance(given, Iterable):
+        raise LdruError(f"seeds are how many, or a list such as [0, 1], got {reprlib.repr(given)}")
+    return [check_seed(seed) for seed in itertools.islice(given, limit("members") + 1)]
+
+
+def settings_or(usual: TrainSpec, given: TrainSpec | None) -> TrainSpec:
+    """The settings that are given, or the usual ones."""
+    if given is None:
+        return usual
+    if not isinstance(given, TrainSpec):
+        raise LdruError(f"settings are an ldru.TrainSpec, got {reprlib.repr(given)}")
+    return given
 
 
 def train_runs(
@@ -162,6 +184,8 @@ def train_runs(
 
     Started by `torchrun`, all processes share every batch; the first one writes the run folders.
     """
+    if not isinstance(execution, Execution):
+        raise LdruError(f"execution is an ldru.Execution, got {reprlib.repr(execution)}")
     where, group, out = find_device(execution.device), this_process(), execution.folder
     known = tasks or {}
     plan = {spec: known.get(spec.task) or task_from_spec(spec.task) for spec in specs}

@@ -1,9 +1,11 @@
 """Where and how a training is carried out."""
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ldru.base.errors import LdruError
 from ldru.training.observers import Observer
 
 CHECKPOINT_SECONDS = 30.0
@@ -33,6 +35,28 @@ class Execution:
     device: str | None = None
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     observers: Sequence[Observer] = ()
+
+    def __post_init__(self) -> None:
+        """Raise on values that would fail amid a training; `find_device` looks at the device."""
+        seconds = self.checkpoint_seconds
+        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if not is_number or not seconds >= 0:
+            raise LdruError(
+                f"checkpoint_seconds is a number such as {CHECKPOINT_SECONDS}, got "
+                f"{reprlib.repr(seconds)}"
+            )
+        if self.out is not None and not isinstance(self.out, str | Path):
+            raise LdruError(f"out is the name of a folder, or None, got {reprlib.repr(self.out)}")
+        if not isinstance(self.resume, bool):
+            raise LdruError(f"resume is True or False, got {reprlib.repr(self.resume)}")
+        if not isinstance(self.observers, list | tuple):
+            raise LdruError(f"observers are a list, got {reprlib.repr(self.observers)}")
+        for observer in self.observers:
+            if lacks := [name for name in ("on_steps", "on_log") if not hasattr(observer, name)]:
+                raise LdruError(
+                    f"an observer has the methods on_steps and on_log, {reprlib.repr(observer)} "
+                    f"lacks {lacks[0]}"
+                )
 
     @property
     def folder(self) -> Path | None:

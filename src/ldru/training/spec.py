@@ -1,10 +1,10 @@
 """Settings of training. They know no task, no model and no PyTorch: they are data."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from ldru.base.errors import LdruError
-from ldru.base.json import LATER
+from ldru.base.json import LATER, check_kinds
 from ldru.base.labels import TaughtLabels
 from ldru.base.limits import check_limit
 from ldru.base.precision import Precision
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 POOL_SIZE = 256
 """Hard words of one length that a member keeps."""
+
+LARGEST = 1e30
+"""Of a weight of the loss: far within float32, which steps are taken in."""
 
 OptimizerName = Literal["amsgrad", "adam"]
 Decay = Literal["none", "cosine", "linear"]
@@ -83,6 +86,7 @@ class TrainSpec:
 
     def check(self) -> None:
         """Raise on values that no training can use."""
+        check_kinds(self)
         sizes = ("batch_size", "max_length", "validate_every")
         for name in (*sizes, "validation_words", "validation_length"):
             if getattr(self, name) < 1:
@@ -95,8 +99,11 @@ class TrainSpec:
         if not 0 <= self.warmup <= 1:
             raise LdruError(f"warmup is a share of the steps in [0, 1], got {self.warmup}")
         for name in ("l2", "weight_decay", "associativity"):
-            if not getattr(self, name) >= 0:
-                raise LdruError(f"{name} must not be negative, got {getattr(self, name)}")
+            if not 0 <= getattr(self, name) <= LARGEST:
+                raise LdruError(
+                    f"{name} must not be negative, nor beyond {LARGEST:g}, got "
+                    f"{getattr(self, name)}"
+                )
         for name in ("random_trees", "average", "dropout_rise"):
             if not 0 <= getattr(self, name) <= 1:
                 raise LdruError(
@@ -116,15 +123,6 @@ class TrainSpec:
             )
         if not self.clip > 0:
             raise LdruError(f"clip must be positive, got {self.clip}")
-        for name, known in (
-            ("optimizer", get_args(OptimizerName)),
-            ("precision", get_args(Precision)),
-            ("decay", get_args(Decay)),
-            ("keep", get_args(Kept)),
-            ("labels", get_args(TaughtLabels)),
-        ):
-            if getattr(self, name) not in known:
-                raise LdruError(f"{name} is one of {', '.join(known)}, got {getattr(self, name)!r}")
 
     def _check_sizes(self) -> None:
         """Raise where a step, or a validation, would take more memory than is meant."""

@@ -19,6 +19,7 @@ from torch.distributed import ProcessGroup
 
 from ldru.base.errors import LdruError
 from ldru.tree import batched
+from ldru.tree.reduce import check_functions
 from ldru.tree.reference import Combine, Finish
 from ldru.tree.scan import merging, scan_levels
 
@@ -34,6 +35,7 @@ def reduce(
     combine, finish: as for `tree_reduce`.
     group: the processes, in the order of the word; by default all.
     """
+    check_functions(combine, finish)
     rank, size, height = _place(x, group)
     node = _stretch(combine, x, finish, height)
     anchor = _anchor(x)
@@ -57,6 +59,7 @@ def scan(
 
     The loss of the whole is the sum over the ranks of what they compute from their entries.
     """
+    check_functions(combine, finish)
     rank, size, height = _place(x, group)
     entries = scan_levels(merging(combine), x, finish, levels=height, is_first=rank == 0)
     anchor = _anchor(x)

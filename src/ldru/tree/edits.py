@@ -29,7 +29,7 @@ class TreeWord:
     """
 
     def __init__(self, combine: Combine, x: Tensor, finish: Finish | None = None) -> None:
-        _check_elements(combine, x)
+        _check_elements(combine, x, finish)
         self._combine, self._finish = combine, finish
         self._length = len(x)
         self._levels = [x.detach().clone()]  # each with room to grow
@@ -135,7 +135,7 @@ class Rope:
     """
 
     def __init__(self, combine: Combine, x: Tensor, finish: Finish | None = None) -> None:
-        _check_elements(combine, x)
+        _check_elements(combine, x, finish)
         self._combine, self._finish = combine, finish
         self._width = x.shape[1]
         self._root = _tree_of(x.detach())
@@ -294,7 +294,7 @@ def _split(node: _Node | None, index: int) -> tuple[_Node | None, _Node | None]:
     return _joined(left, before), behind
 
 
-def _check_elements(combine: Combine, x: Tensor) -> None:
+def _check_elements(combine: Combine, x: Tensor, finish: Finish | None) -> None:
     if isinstance(x, Tensor) and x.ndim != 2:
         raise LdruError(f"expected the elements of one word [length, dim], got {list(x.shape)}")
-    check_words(x[None] if isinstance(x, Tensor) else x, combine)
+    check_words(x[None] if isinstance(x, Tensor) else x, combine, finish)

@@ -44,11 +44,13 @@ def tree_reduce(
     >>> ldru.tree_reduce(torch.add, words, lengths=torch.tensor([3, 2])).tolist()
     [[6.0], [9.0]]
     """
-    check_words(x, combine)
+    check_words(x, combine, finish)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     chosen = _backend(backend, combine, x)
     if trees is None:
         return chosen.reduce(combine, x, lengths, finish)
+    if not isinstance(trees, Trees):
+        raise LdruError(f"trees are what ldru.draw_trees makes, got {type(trees).__name__}")
     if all(map(has_values, trees.levels)) and (lengths is None or has_values(lengths)):
         trees.check(batch=x.shape[0], length=x.shape[1], lengths=lengths)
     return chosen.reduce_along(combine, x, trees, lengths, finish)
@@ -62,7 +64,7 @@ def tree_levels(
     >>> [level.nodes.shape[1] for level in ldru.tree_levels(torch.add, torch.ones(1, 5, 1))]
     [5, 3, 2, 1]
     """
-    check_words(x, combine)
+    check_words(x, combine, finish)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     return batched.levels(combine, x, lengths, finish)
 
@@ -95,15 +97,24 @@ def has_values(tensor: Tensor) -> bool:
     return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
-def check_words(x: Tensor, combine: Combine) -> None:
+def check_words(x: Tensor, combine: Combine, finish: Finish | None) -> None:
     """Raise unless words are [batch, length, dim], of at least one element, to be combined."""
-    if not callable(combine):
-        raise LdruError(f"neighbours are combined by a function such as torch.add, got {combine!r}")
+    check_functions(combine, finish)
     if not isinstance(x, Tensor):
         raise LdruError(f"expected words as a tensor [batch, length, dim], got {type(x).__name__}")
     if x.ndim != 3 or x.shape[1] == 0:
         raise LdruError(
             f"expected words [batch, length, dim] with a length of at least 1, got {list(x.shape)}"
+        )
+
+
+def check_functions(combine: Combine, finish: Finish | None) -> None:
+    """Raise unless nodes can be combined, and finished."""
+    if not callable(combine):
+        raise LdruError(f"neighbours are combined by a function such as torch.add, got {combine!r}")
+    if finish is not None and not callable(finish):
+        raise LdruError(
+            f"nodes are finished by a function such as torch.tanh, or by None, got {finish!r}"
         )
 
 

@@ -45,7 +45,7 @@ def tree_scan(
     >>> ldru.tree_scan(torch.add, word).flatten().tolist()
     [1.0, 3.0, 6.0, 10.0, 15.0]
     """
-    check_words(x, combine)
+    check_words(x, combine, finish)
     check_lengths(lengths, batch=x.shape[0], length=x.shape[1])
     if order not in get_args(Order):
         raise unknown_name("order of a scan", order, get_args(Order))

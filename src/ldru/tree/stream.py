@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ldru.base.errors import LdruError
+from ldru.tree.reduce import check_functions
 from ldru.tree.reference import Combine, Finish
 
 Rise = Callable[[Tensor], Tensor]
@@ -46,8 +47,9 @@ class TreeStream:
         rise: what happens to a node that rises alone, if that is not `finish`.
         state: as `state` gave it.
         """
-        if batch < 1:
-            raise LdruError(f"a stream has at least one word, got a batch of {batch}")
+        check_functions(combine, finish)
+        if type(batch) is not int or batch < 1:
+            raise LdruError(f"a stream has at least one word, got a batch of {batch!r}")
         self._combine, self._finish = combine, finish
         self._rise = finish if rise is None else rise
         self.lengths = [0] * batch
