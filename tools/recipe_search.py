@@ -122,6 +122,30 @@ def render_prefixes(data: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_factors(data: dict) -> str:
+    """The fourth table in Markdown: labels of words, and of all stretches that trees have."""
+    names = ["labels", "trees", "dropout"]
+    languages = ["dyck_5", "dyck_7", "dyck_10", "mod_arithmetic_7", "random_10_2_0"]
+    numbers = [*languages, *(f"{language}, pairs" for language in languages[:3]), "worst pairs"]
+    lines = [" | ".join(["", *names, *numbers, ""]).strip()]
+    lines.append("|" + " --- |" * len(names) + " ---: |" * len(numbers))
+    longer = [str(length) for length in (64, 100, 200, 300, 400, 500)]
+    for name, s in data["settings"].items():
+        found = {
+            language: [row[3] for row in data["rows"] if row[:2] == [name, language]]
+            for language in languages
+        }
+        means = [
+            _mean([statistics.fmean(run[length] for length in longer) for run in found[language]])
+            for language in languages
+        ]
+        pairs = [[run["border:500"] for run in found[language]] for language in languages[:3]]
+        settings = [s["labels"], f"{s['trees']:g}", f"0 to {s['dropout']:g}"]
+        values = [*means, *map(_mean, pairs), f"{min(map(min, pairs)):.1f}"]
+        lines.append("| " + " | ".join([*settings, *values]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def _mean(values: list[float]) -> str:
     return f"{statistics.fmean(values):.2f}" if values else "-"
 
@@ -141,6 +165,7 @@ SEARCHES: dict[str, tuple[Path, Callable[[dict], str]]] = {
     "table": (ROOT / "results" / "recipe_search.json", render),
     "regularisers": (ROOT / "results" / "recipe_search_regularisers.json", render_regularisers),
     "prefixes": (ROOT / "results" / "recipe_search_prefixes.json", render_prefixes),
+    "factors": (ROOT / "results" / "recipe_search_factors.json", render_factors),
 }
 """Places of the page: the data that stand there, and how."""
 

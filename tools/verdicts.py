@@ -19,7 +19,11 @@ from ldru.runs.results import Results
 from ldru.runs.run import Run
 
 FILE = "verdicts.json"
-JUDGED = (TABLES["recipes"].restricted(columns=["random_trees"]), TABLES["leaf_block"])
+JUDGED = (
+    TABLES["recipes"].restricted(columns=["random_trees"]),
+    TABLES["labels"].restricted(columns=["factors"]),
+    TABLES["leaf_block"],
+)
 """Our own LDRUs, and those of the paper's settings, also with a leaf block and without L2."""
 
 
@@ -122,10 +126,11 @@ def all_verdicts(results: Results) -> dict[tuple[str, str], dict[int, VerdictRec
 def verdicts_markdown(found: Mapping[tuple[str, str], Mapping[int, VerdictRecord]]) -> str:
     """A row for each task and column; what differs by seed is listed seed by seed."""
     lines = [
-        "**verdicts.** Of LDRUs of the tables recipes (random_trees is our own recipe) and "
-        "leaf_block: the states of the exact machine, whether that is right at every length, and "
-        "what is known of the network itself, by seed. A network errs *at n* where a wrong word of "
-        "n symbols was found, *by 2^k* where a sampled one of up to 2^k was.",
+        "**verdicts.** Of LDRUs of the tables recipes (random_trees is our own recipe), labels "
+        "(factors: the same, told more) and leaf_block: the states of the exact machine, whether "
+        "that is right at every length, and what is known of the network itself, by seed. A "
+        "network errs *at n* where a wrong word of n symbols was found, *by 2^k* where a sampled "
+        "one of up to 2^k was.",
         "",
         "| task | model | classes | states | exact machine | network | seconds |",
         "| --- | --- | ---: | ---: | --- | --- | ---: |",
