@@ -6,10 +6,11 @@ import pytest
 import ldru
 
 
-def test_two_hundred_random_machines():
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_random_machines(count):
     """Every one is learned exactly; the empty word alone is not known."""
     rng = np.random.default_rng(0)
-    for seed in range(200):
+    for seed in range(count):
         states, symbols = int(rng.integers(2, 9)), int(rng.integers(2, 4))
         machine = ldru.as_machine(f"random_{states}_{symbols}_{seed}")
         found = ldru.learn_machine(machine.run, machine, words=1500, longest=20)

@@ -129,7 +129,7 @@ def test_what_has_no_bounds_is_an_error(model, found):
         ldru.certify(gelu, found)
     with pytest.raises(ldru.LdruError, match="only an LDRU"):
         ldru.certify(torch.nn.Linear(2, 2), found)
-    wrong = ldru.Run.open("dyck_6")
+    wrong = ldru.Run.open("dyck_4")
     judged = ldru.extract(wrong.model, wrong.task, tolerances=[0.5])
     with pytest.raises(ldru.LdruError, match="nothing to certify"):
         ldru.certify(wrong.model, judged)

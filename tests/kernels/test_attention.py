@@ -24,10 +24,16 @@ def formula(query, key, value, bias, is_seen):
 
 
 @pytest.mark.parametrize(
-    ("asks", "length", "width"), [(1, 1, 8), (7, 7, 8), (1, 20, 16), (41, 41, 8), (3, 33, 20)]
+    ("asks", "length", "width", "has_bias", "seen"),
+    [
+        *((7, 7, 8, has_bias, seen) for has_bias in (False, True) for seen in ("all", "by member")),
+        (1, 1, 8, True, "all"),
+        (1, 20, 16, False, "by member"),
+        (41, 41, 8, True, "by member"),
+        (3, 33, 20, True, "by member"),
+        (3, 33, 20, False, "all"),
+    ],
 )
-@pytest.mark.parametrize("has_bias", [False, True])
-@pytest.mark.parametrize("seen", ["all", "by member"])
 def test_values_and_gradients(asks, length, width, has_bias, seen):
     torch.manual_seed(0)
     # As projections lie: heads are slices of channels.
@@ -47,9 +53,17 @@ def test_values_and_gradients(asks, length, width, has_bias, seen):
         torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("length", "width"), [(1, 8), (7, 4), (41, 8), (20, 16), (17, 20)])
-@pytest.mark.parametrize("has_bias", [False, True])
-@pytest.mark.parametrize("seen", ["all", "by member"])
+@pytest.mark.parametrize(
+    ("length", "width", "has_bias", "seen"),
+    [
+        *((7, 4, has_bias, seen) for has_bias in (False, True) for seen in ("all", "by member")),
+        (1, 8, True, "all"),
+        (20, 16, False, "by member"),
+        (41, 8, True, "by member"),
+        (17, 20, True, "by member"),
+        (17, 20, False, "all"),
+    ],
+)
 def test_queries_keys_and_values_side_by_side(length, width, has_bias, seen):
     torch.manual_seed(0)
     packed = torch.randn(2, 2, length, 3, 3, width, device=DEVICE, requires_grad=True)

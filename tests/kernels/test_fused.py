@@ -390,7 +390,7 @@ def test_tf32_errs_as_its_mantissa_does(dim):
     assert error > 2**-14, "these were no products of TF32 operands"
 
 
-@pytest.mark.parametrize(("dim", "power"), [(16, -60), (16, 60), (80, -60), (80, 60)])
+@pytest.mark.parametrize(("dim", "power"), [(16, 60), (80, -60)])
 def test_gradients_of_any_size_keep_their_digits(dim, power):
     """Scaling by a power of two is exact, though half precision would under- or overflow."""
     model = encoder(dim, "relu")

@@ -12,8 +12,7 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @pytest.mark.parametrize("name", ["rnn", "lstm", "sd_ssm"])
-@pytest.mark.parametrize("dim", [5, 16, 1100])
-@pytest.mark.parametrize("is_padded", [False, True])
+@pytest.mark.parametrize(("dim", "is_padded"), [(5, True), (16, False), (1100, True)])
 def test_values_and_gradients(name, dim, is_padded):
     torch.manual_seed(0)
     models = [MODELS[name](dim=dim).build(vocab_size=3, num_classes=2).to(DEVICE) for _ in range(2)]

@@ -38,8 +38,10 @@ def compare(model, x, lengths, *, tolerance):
 
 
 @pytest.mark.parametrize("activation", ["relu", "silu"])
-@pytest.mark.parametrize(("length", "is_padded"), [(2, False), (3, True), (9, False), (13, True)])
-@pytest.mark.parametrize("dropout", [0.0, 0.25])
+@pytest.mark.parametrize(
+    ("length", "is_padded", "dropout"),
+    [(2, False, 0.25), (3, True, 0.0), (9, False, 0.0), (13, True, 0.25)],
+)
 def test_words_are_reduced_along_the_same_trees(activation, length, is_padded, dropout):
     model = encoder(16, activation, dropout)
     if dropout:
@@ -134,8 +136,7 @@ def test_a_fleet_is_one_call_and_agrees_with_each_member():
             )
 
 
-@pytest.mark.parametrize(("dim", "length"), [(80, 9), (16, 140)])
-@pytest.mark.parametrize("dropout", [0.0, 0.25])
+@pytest.mark.parametrize(("dim", "length", "dropout"), [(80, 9, 0.25), (16, 140, 0.0)])
 def test_wide_models_and_long_words_climb_the_trees_level_by_level(dim, length, dropout):
     model = encoder(dim, "silu", dropout)
     if dropout:

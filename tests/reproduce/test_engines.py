@@ -53,6 +53,7 @@ def workers(folder):
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for workers in /proc")
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_is_sent_the_job_again(tmp_path):
     pytest.importorskip("submitit")
     column = Column(model=RNNSpec(dim=4), train=replace(TRAIN, steps=1000, validate_every=500))

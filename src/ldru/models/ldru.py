@@ -327,7 +327,7 @@ class LDRUClassifier(nn.Module):
     def factors_along(
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The same along trees of the words' own."""
+        """Score the classes of all stretches as `factors` does, along trees of the words' own."""
         leaves = self._leaves(tokens, lengths)
         nodes, begin, end = backends.factors_along(self.encoder, leaves, trees, lengths)
         return self.head(nodes), begin, end

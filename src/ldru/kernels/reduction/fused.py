@@ -128,7 +128,7 @@ class Kernels:
         merges: Sequence[int],
         pairs: Sequence[int],
     ) -> tuple[Tensor, ...]:
-        """What `fused_reduce_along` gives for a fleet of one."""
+        """Call `fused_reduce_along` for a fleet of one."""
         keys, cut, scale = (None, None, None) if drop is None else drop
         return fused_reduce_along(
             x[None],
