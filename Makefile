@@ -28,8 +28,9 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Tests that share something costly name a group, which one worker takes whole.
 test: check
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 test-slow: install
 	$(BIN)/pytest -n auto -m slow

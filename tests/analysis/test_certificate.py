@@ -1,8 +1,11 @@
 """Proofs about networks: they hold for what the network does, and not for another network."""
 
 import copy
+import io
 import json
+from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ from ldru.analysis.certificate import weights_digest
 from ldru.analysis.extraction import Extraction
 from ldru.cli import main
 
+pytestmark = pytest.mark.xdist_group("certificate")
+
 
 @pytest.fixture(scope="module")
 def found() -> Extraction:
@@ -22,8 +27,19 @@ def found() -> Extraction:
 
 
 @pytest.fixture(scope="module")
-def model(found):
-    return ldru.consolidate(ldru.load("parity_check"), found, steps=500)
+def certified(tmp_path_factory) -> tuple[Path, str]:
+    """The run that the command makes, whose network most tests are of, and what it prints."""
+    out, printed = tmp_path_factory.mktemp("runs"), io.StringIO()
+    with redirect_stdout(printed), pytest.raises(SystemExit, match="0"):
+        main(["certify", "parity_check", "--steps", "500", "--out", str(out)])
+    (folder,) = out.iterdir()
+    return folder, printed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def model(certified):
+    folder, _ = certified
+    return ldru.Run.open(folder).model
 
 
 @pytest.fixture(scope="module")
@@ -149,16 +165,13 @@ def test_files(certificate, model, tmp_path):
             ldru.Certificate.load(path)
 
 
-def test_the_command_makes_a_run_and_checks_it(tmp_path, capsys):
+def test_the_command_makes_a_run_and_checks_it(certified, capsys):
     def call(*arguments):
         with pytest.raises(SystemExit) as left:
             main([*map(str, arguments)])
         return left.value.code, *capsys.readouterr()
 
-    out = tmp_path / "runs"
-    code, printed, _ = call("certify", "parity_check", "--steps", 500, "--out", out)
-    (folder,) = out.iterdir()
-    assert code == 0
+    folder, printed = certified
     assert "certified at every length" in printed
     assert str(folder) in printed
     run = ldru.Run.open(folder)
