@@ -12,6 +12,7 @@ from tests.kernels.test_fused import DEVICE, encoder, in_float64, set_keys
 
 pytest.importorskip("triton")
 from ldru.training.fleet import call_method
+from ldru.training.loss import weighted_cross_entropy
 
 
 def tree_keys(count, *, seed=0):
@@ -86,6 +87,28 @@ def test_all_nodes_are_given_with_their_stretches(length, is_padded):
         pairs += [(a.grad, b.grad) for a, b in both]
     for found, want in pairs:
         assert (found.double() - want).norm() / (want.norm() + 1e-12) < 2e-4
+
+
+@pytest.mark.skipif(DEVICE == "cuda", reason="fresh memory is filled on the CPU alone")
+@pytest.mark.parametrize("is_random", [False, True])
+def test_rows_that_no_word_needs_spoil_nothing(is_random):
+    """Kernels leave them as memory has them; here all fresh memory is NaN."""
+    model = ldru.LDRUClassifier(vocab_size=3, num_classes=2, dim=16, dropout=0.0)
+    tokens, lengths = torch.randint(0, 3, (3, 9)), torch.tensor([9, 4, 1])
+    trees = RandomTrees(tree_keys(3), 9, lengths, 0.3)
+    torch.use_deterministic_algorithms(True)
+    try:
+        call = (tokens, trees, lengths) if is_random else (tokens, lengths)
+        scores, begin, end = (model.factors_along if is_random else model.factors)(*call)
+        weights = (end - begin).float()
+        labels = torch.zeros_like(begin, dtype=torch.int64)
+        classes = torch.tensor([2])
+        losses = weighted_cross_entropy(scores[None], labels[None], weights[None], classes)
+        losses.sum().backward()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert losses.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
 def test_padding_holds_anything_and_gets_no_gradient():

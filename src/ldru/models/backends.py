@@ -19,6 +19,7 @@ from ldru.tree import (
     Order,
     RandomTrees,
     Trees,
+    batched,
     check_lengths,
     fill,
     scan_levels,
@@ -26,9 +27,6 @@ from ldru.tree import (
     tree_reduce,
     tree_scan,
     without_padding,
-)
-from ldru.tree import (
-    factors_along as merged_factors,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +85,7 @@ def factors_along(
     if name == "reference":
         raise LdruError("backend 'reference' gives roots alone; take 'batched' for all nodes")
     if name != "fused":
-        return merged_factors(encoder.combine, x, _drawn(trees), lengths, encoder.finish())
+        return batched.factors_along(encoder.combine, x, _drawn(trees), lengths, encoder.finish())
     kernels = fused.Kernels(encoder.operator, encoder.block)
     drop = encoder.dropout.drop(x)
     if isinstance(trees, RandomTrees) and fused.why_not_random(x) is None:
@@ -95,7 +93,7 @@ def factors_along(
             x, lengths, drop, tree_keys=trees.keys, merges=trees.merges, pairs=trees.pairs
         )
         return Factors(*found)
-    return merged_factors(_merging(kernels, drop), x, _drawn(trees), lengths)
+    return batched.factors_along(_merging(kernels, drop), x, _drawn(trees), lengths)
 
 
 def _drawn(trees: Trees | RandomTrees) -> Trees:

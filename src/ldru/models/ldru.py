@@ -23,6 +23,7 @@ from ldru.models.words import check_words, is_word
 from ldru.operators import build_operator
 from ldru.tree import (
     Combine,
+    Factors,
     Finish,
     Level,
     Order,
@@ -320,17 +321,15 @@ class LDRUClassifier(nn.Module):
         Scores [rows, classes], and where each stretch begins and ends among the tokens of the
         batch [rows]; see `ldru.tree.Factors`.
         """
-        levels = self.levels(tokens, lengths)
-        nodes, begin, end = level_factors(levels)
-        return self.head(nodes), begin, end
+        return self._scored(level_factors(self.levels(tokens, lengths)), lengths)
 
     def factors_along(
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Score the classes of all stretches as `factors` does, along trees of the words' own."""
         leaves = self._leaves(tokens, lengths)
-        nodes, begin, end = backends.factors_along(self.encoder, leaves, trees, lengths)
-        return self.head(nodes), begin, end
+        factors = backends.factors_along(self.encoder, leaves, trees, lengths)
+        return self._scored(factors, lengths)
 
     def scan(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes of every prefix: [batch, length] -> [batch, length, classes].
@@ -370,6 +369,14 @@ class LDRUClassifier(nn.Module):
         """The leaf of each token: [symbols, dim]."""
         block = self.encoder.leaf_block
         return self.embedding.weight if block is None else block(self.embedding.weight)
+
+    def _scored(self, factors: Factors, lengths: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """The scores of nodes, and their stretches."""
+        nodes, begin, end = factors
+        if lengths is not None:
+            # Rows that no word needs may hold anything: NaN would go on into the gradients.
+            nodes = nodes.masked_fill((begin == end)[:, None], 0)
+        return self.head(nodes), begin, end
 
     def _shared(self, tokens: Tensor) -> Tensor | None:
         """The nodes some levels up, where words share them; None where they are computed."""

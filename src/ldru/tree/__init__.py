@@ -1,7 +1,7 @@
 """Reduce the elements of a word in a balanced binary tree."""
 
 from ldru.tree.associativity import associativity_loss
-from ldru.tree.batched import Level, climb, factors_along, fill, level_factors
+from ldru.tree.batched import Level, climb, fill, level_factors
 from ldru.tree.edits import Rope, TreeWord
 from ldru.tree.random_trees import Factors, RandomTrees, Trees, draw_trees
 from ldru.tree.reduce import BACKENDS, check_lengths, has_values, tree_levels, tree_reduce
@@ -25,7 +25,6 @@ __all__ = [
     "check_lengths",
     "climb",
     "draw_trees",
-    "factors_along",
     "fill",
     "has_values",
     "level_factors",
