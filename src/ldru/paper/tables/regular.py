@@ -222,9 +222,11 @@ STATE_TRACKING = Table(
     name="state_tracking",
     caption="Mean accuracy over lengths 41 to 500 on the word problems of groups, over all of "
     "their elements, after 20,000 steps of every model on words up to 40. Z60 and A4 x Z5 are "
-    "solvable, A5 and S5 are not.",
+    "solvable, A5 and S5 are not. Models are told the labels of words, ldru_factors those of all "
+    "stretches of words that a tree has a node for.",
     tasks=("group_S3", "group_Z60", "group_A4xZ5", "group_A5", "group_S5"),
     columns={
+        "ldru_factors": _by_recipe("random_trees", steps=20_000, labels="factors"),
         **EQUAL_BUDGET.columns,
         **{
             name: Column(model=MODELS[name](), train=replace(PROTOCOL, steps=20_000))
