@@ -71,9 +71,10 @@ def reduce_along(
     kernels = fused.Kernels(encoder.operator, encoder.block)
     drop = encoder.dropout.drop(x)
     if isinstance(trees, RandomTrees) and fused.why_not_random(x) is None:
-        return kernels.reduce_along(
+        root, *_ = kernels.reduce_along(
             x, lengths, drop, tree_keys=trees.keys, merges=trees.merges, pairs=trees.pairs
         )
+        return root
     return tree_reduce(_merging(kernels, drop), x, lengths, trees=_drawn(trees), backend="batched")
 
 
@@ -89,7 +90,7 @@ def factors_along(
     kernels = fused.Kernels(encoder.operator, encoder.block)
     drop = encoder.dropout.drop(x)
     if isinstance(trees, RandomTrees) and fused.why_not_random(x) is None:
-        found = kernels.factors_along(
+        _, *found = kernels.reduce_along(
             x, lengths, drop, tree_keys=trees.keys, merges=trees.merges, pairs=trees.pairs
         )
         return Factors(*found)

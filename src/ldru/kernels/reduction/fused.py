@@ -74,34 +74,33 @@ class Kernels:
         tree_keys: Tensor,
         merges: Sequence[int],
         pairs: Sequence[int],
-    ) -> Tensor:
-        """Reduce words along random trees of their own: [batch, length, dim] -> [batch, dim].
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Reduce words along random trees of their own: roots [batch, dim], then all nodes.
+
+        Nodes are [rows, dim], with where the stretches of words below them begin and end [rows].
 
         tree_keys: of each word [batch, 2]; merges, pairs: see `ldru.kernels.reduction.trees`.
         `why_not_random` must have no objection.
         """
         if x.shape[1] == 1:
-            return x[:, 0]
-        root, *_ = self._reduced_along(x, lengths, drop, tree_keys, merges, pairs)
-        return root.squeeze(0)
-
-    def factors_along(
-        self,
-        x: Tensor,
-        lengths: Tensor | None,
-        drop: Drop | None,
-        *,
-        tree_keys: Tensor,
-        merges: Sequence[int],
-        pairs: Sequence[int],
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """All nodes of the same reduction, and where the stretches below them begin and end."""
-        if x.shape[1] == 1:
             place = torch.arange(len(x), device=x.device)
-            return x[:, 0], place, place + 1
-        found = self._reduced_along(x, lengths, drop, tree_keys, merges, pairs)
-        _, nodes, _, _, begin, end, _ = (part.squeeze(0) for part in found)
-        return nodes, begin, end
+            return x[:, 0], x[:, 0], place, place + 1
+        keys, cut, scale = (None, None, None) if drop is None else drop
+        found = fused_reduce_along(
+            x[None],
+            self.flat,
+            tree_keys[None],
+            None if lengths is None else lengths[None].to(torch.int32),
+            None if keys is None else keys[None],
+            None if cut is None else cut[None],
+            None if scale is None else scale[None],
+            list(merges),
+            list(pairs),
+            self.is_silu,
+            self.is_tf32,
+        )
+        root, nodes, _, _, begin, end, _ = (part.squeeze(0) for part in found)
+        return root, nodes, begin, end
 
     def levels(self, x: Tensor, lengths: Tensor | None, drop: Drop | None) -> list[Tensor]:
         """The nodes of every level of that reduction, leaves first: [batch, nodes, dim] each.
@@ -118,31 +117,6 @@ class Kernels:
         pairs = torch.stack([left, right], dim=-2).flatten(end_dim=-3)
         joined = fused_combine(pairs[None], self.flat, self.is_silu, self.is_tf32)
         return joined.squeeze(0).unflatten(0, left.shape[:-1])
-
-    def _reduced_along(
-        self,
-        x: Tensor,
-        lengths: Tensor | None,
-        drop: Drop | None,
-        tree_keys: Tensor,
-        merges: Sequence[int],
-        pairs: Sequence[int],
-    ) -> tuple[Tensor, ...]:
-        """Call `fused_reduce_along` for a fleet of one."""
-        keys, cut, scale = (None, None, None) if drop is None else drop
-        return fused_reduce_along(
-            x[None],
-            self.flat,
-            tree_keys[None],
-            None if lengths is None else lengths[None].to(torch.int32),
-            None if keys is None else keys[None],
-            None if cut is None else cut[None],
-            None if scale is None else scale[None],
-            list(merges),
-            list(pairs),
-            self.is_silu,
-            self.is_tf32,
-        )
 
     def _reduced(
         self, x: Tensor, lengths: Tensor | None, drop: Drop | None
@@ -361,8 +335,7 @@ def _(x, flat, tree_keys, lengths, keys, cut, scale, merges, pairs, is_silu, is_
 
 
 @fused_reduce_along_backward.register_fake
-def _(gradient, node_gradient, nodes, left, right, roots, flat, *rest):
-    merges = rest[3]
+def _(gradient, node_gradient, nodes, left, right, roots, flat, keys, cut, scale, merges, *rest):
     members, batch, dim = gradient.shape
     length = nodes.shape[1] // batch - sum(merges)
     return nodes.new_empty(members, batch, length, dim), torch.empty_like(flat)

@@ -182,7 +182,7 @@ LABELS = replace(
     name="labels",
     caption="Mean accuracy over lengths 41 to 500 of LDRUs by our recipe, by what they are told: "
     "the labels of words, for 100,000 steps, or those of all stretches of words that a tree has a "
-    "node for (factors), for 60,000, which take as long.",
+    "node for (factors), for 60,000.",
     columns={
         "words": _by_recipe("random_trees"),
         "factors": _by_recipe("random_trees", steps=60_000, labels="factors"),
