@@ -20,6 +20,7 @@ from ldru.kernels import (
     norm,
     optimizer,
     recurrence,
+    rotation,
     scan,
     windows,
 )
@@ -78,6 +79,8 @@ def main():
     ):
         compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
         print("attention")
+    compiled(rotation.turn_kernel, {"DIM": 64, "WIDTH": 8, "PAIRS": 128, "ROWS": 8}, {})
+    print("rotation")
     settings = {"CHUNK": 16, "KEYS": 16, "VALUES": 32, "PRECISION": "tf32"}
     compiled(delta_rule.delta_rule_kernel, {**settings, "KEEPS": True}, {})
     compiled(delta_rule.delta_rule_gradient_kernel, settings, {})

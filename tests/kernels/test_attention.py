@@ -8,7 +8,12 @@ from torch.func import vmap
 
 from ldru.kernels.support import without_layer_kernels
 from ldru.models.registry import model_spec
-from ldru.models.transformer import DotProductAttention, PackedAttention, can_fuse
+from ldru.models.transformer import (
+    DotProductAttention,
+    PackedAttention,
+    PackedRotation,
+    can_fuse,
+)
 
 pytest.importorskip("triton")
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -79,6 +84,32 @@ def test_queries_keys_and_values_side_by_side(length, width, has_bias, seen):
     (expected,) = torch.autograd.grad((want * slopes.double()).sum(), own)
     torch.testing.assert_close(got.double(), want, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(gradient.double(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("angles", "heads", "width"),
+    [("by member", 2, 8), ("by word", 3, 6), ("shared", 1, 2)],
+)
+def test_queries_and_keys_turn_as_complex_numbers_do(angles, heads, width):
+    torch.manual_seed(0)
+    shape = {"by member": (2, 1), "by word": (2, 3), "shared": (1,)}[angles]
+    turns = 6 * torch.randn(*shape, 5, width // 2, device=DEVICE)
+    packed = torch.randn(2, 3, 5, 3, heads, width, device=DEVICE, requires_grad=True)
+    slopes = torch.randn_like(packed)
+    axis = None if angles == "shared" else 0
+    got = vmap(PackedRotation.apply, in_dims=(0, axis))(packed, turns)
+    (gradient,) = torch.autograd.grad((got * slopes).sum(), packed)
+
+    own = packed.detach().double().requires_grad_()
+    number = torch.view_as_complex(own.unflatten(-1, (-1, 2)))
+    turn = torch.polar(torch.ones_like(turns), turns).to(number.dtype)
+    turn = turn.reshape(-1 if len(shape) == 2 else 1, *turns.shape[-3:])[..., None, :]
+    turned = (torch.view_as_real(turn * number[:, :, :, part]) for part in (0, 1))
+    parts = [*(part.flatten(start_dim=-2) for part in turned), own[:, :, :, 2]]
+    want = torch.stack(parts, dim=3)
+    (expected,) = torch.autograd.grad((want * slopes).sum(), own)
+    torch.testing.assert_close(got.double(), want, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(gradient.double(), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("has_bias", [False, True])

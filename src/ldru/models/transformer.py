@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from ldru.base.errors import LdruError
 from ldru.base.limits import check_sizes
-from ldru.kernels.support import can_run, merged
+from ldru.kernels.support import apply_to_all, can_run, merged
 from ldru.layers.dropout import Dropout
 from ldru.layers.embedding import Embedding
 from ldru.layers.feed_forward import feed_forward
@@ -155,11 +155,13 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, view: View, *, asks: int) -> Tensor:
         """Mix the tokens of words for the last ones: [batch, length, dim] -> [batch, asks, dim]."""
         bias = None if view.bias is None else view.bias[:, -asks:].to(x.dtype)
-        if asks == x.shape[1] and view.angles is None and self._can_pack(x):
+        if asks == x.shape[1] and self._can_pack(x):
             # One product: x is read once, and its gradient is written once.
             weight = torch.cat([self.query.weight, self.key.weight, self.value.weight])
             packed = functional.linear(x.flatten(0, 1), weight)
             packed = packed.reshape(*x.shape[:2], 3, self.num_heads, -1)
+            if view.angles is not None:
+                packed = PackedRotation.apply(packed, view.angles)
             mixed = PackedAttention.apply(packed, bias, view.is_seen)
             return self.out(mixed.flatten(start_dim=2))
         query, key, value = (
@@ -212,6 +214,34 @@ class PackedAttention(torch.autograd.Function):
         )
         mixed = PackedAttention.apply(packed, bias, is_seen)
         return mixed.unflatten(0, (info.batch_size, -1)), 0
+
+
+class PackedRotation(torch.autograd.Function):
+    """`rotate` of queries and keys that lie beside their values, in our kernel.
+
+    packed: [batch, length, 3, heads, width], angles: [batch or 1, length, width / 2] -> as packed
+    """
+
+    @staticmethod
+    def forward(packed: Tensor, angles: Tensor) -> Tensor:
+        from ldru.kernels.rotation import turn
+
+        return turn(packed, angles)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        from ldru.kernels.rotation import turn
+
+        (angles,) = ctx.saved_tensors
+        return turn(gradient, -angles), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, packed: Tensor, angles: Tensor) -> tuple[Tensor, int]:
+        return apply_to_all(PackedRotation, info, in_dims, packed, angles)
 
 
 class DotProductAttention(torch.autograd.Function):
