@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import ldru
+from ldru.models import streams
 
 
 def encoder(operator="mlp", *, leaf_block=True, **settings):
@@ -100,23 +101,31 @@ def test_dropout_is_off_in_evaluation_and_random_in_training():
     assert not torch.equal(model(tokens), model(tokens))
 
 
-@pytest.mark.parametrize("sizes", [[1] * 40, [7, 1, 13, 64, 3], [300, 5, 511]])
-def test_streams_are_the_whole_word(sizes):
-    """Long chunks of few symbols look stretches up, at places that no chunk is cut at."""
+@pytest.mark.parametrize(
+    ("sizes", "fused"),
+    [([1] * 40, 0), ([7, 1, 13, 64, 3], 0), ([7, 1, 13, 64, 3], 2), ([300, 5, 511], 0),
+     ([300, 5, 511], 4)],
+)  # fmt: skip
+def test_streams_are_the_whole_word(sizes, fused, monkeypatch):
+    """Long chunks of few symbols look stretches up, at places that no chunk is cut at.
+
+    fused: levels above these that are computed at once, as on a GPU.
+    """
+    monkeypatch.setitem(streams.FUSED_LEVELS, "cpu", fused)
     model, tokens = classifier(), torch.randint(0, 3, (2, sum(sizes)))
     x = model.embedding(tokens).detach()
-    streams = model.stream(batch=2), model.encoder.stream(batch=2)
+    of_tokens, of_vectors = model.stream(batch=2), model.encoder.stream(batch=2)
     begin = 0
     for size in sizes:
         part = slice(begin, begin + size)
-        streams[0].push(tokens[:, part].to(torch.uint8))
-        streams[1].push(x[:, part])
+        of_tokens.push(tokens[:, part].to(torch.uint8))
+        of_vectors.push(x[:, part])
         begin += size
         with torch.no_grad():
-            close(streams[0].scores(), model(tokens[:, :begin]))
-            close(streams[1].code(), model.encoder(x[:, :begin]))
-            close(streams[0].code(), streams[1].code())
-    assert streams[0].lengths == streams[1].lengths == [sum(sizes)] * 2
+            close(of_tokens.scores(), model(tokens[:, :begin]))
+            close(of_vectors.code(), model.encoder(x[:, :begin]))
+            close(of_tokens.code(), of_vectors.code())
+    assert of_tokens.lengths == of_vectors.lengths == [sum(sizes)] * 2
 
 
 def test_streams_of_unequal_words():

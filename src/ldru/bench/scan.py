@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ldru.base.json import Json
 from ldru.base.precision import products_in
 from ldru.bench.timing import captured, seconds_per_call
-from ldru.models.ldru import LDRU
+from ldru.models.ldru import LDRU, LDRUClassifier
 from ldru.tree import TreeWord
 
 
@@ -21,6 +21,7 @@ def bench_scan(
     symbols: int = 4096,
     chunk: int = 1024,
     edited: int = 10**6,
+    tokens: int = 10**8,
     passes: int = 8,
     device: torch.device,
 ) -> list[dict[str, Json]]:
@@ -30,6 +31,7 @@ def bench_scan(
         of whole words and PyTorch's LSTM and one causal layer of its transformer.
     symbols, chunk: of the stream of one word, one at a time and in chunks.
     edited: the length of a word that is edited.
+    tokens: of one long word on a GPU, beside a copy of as many vectors.
     """
     encoder = LDRU(dim).to(device).eval()
     words = torch.randn(batch_size, length, dim, device=device)
@@ -50,7 +52,8 @@ def bench_scan(
     reduction = rows[0]["ms"]
     for row in rows:
         row["over_the_reduction"] = row["ms"] / reduction  # type: ignore[operator]
-    return rows + _streams(encoder, symbols=symbols, chunk=chunk) + _edits(encoder, edited)
+    rows += _streams(encoder, symbols=symbols, chunk=chunk) + _edits(encoder, edited)
+    return rows + (_long_word(dim, tokens, device) if device.type == "cuda" else [])
 
 
 def _time_pass(
@@ -115,3 +118,29 @@ def _edits(encoder: LDRU, length: int) -> list[dict[str, Json]]:
     seconds = (time.perf_counter() - begin) / len(places)
     torch.set_num_threads(threads)
     return [{"what": "an edit", "length": length, "ms": 1e3 * seconds}]
+
+
+def _long_word(dim: int, length: int, device: torch.device) -> list[dict[str, Json]]:
+    """One word of two symbols in bounded memory, as a stream of a few large chunks."""
+    model = LDRUClassifier(vocab_size=2, num_classes=2, dim=dim).to(device).eval()
+    tokens = torch.randint(0, 2, (1, length), dtype=torch.uint8, device=device)
+
+    def answer() -> Tensor:
+        with products_in("tf32", device=device):
+            return model.stream().push(tokens).scores()
+
+    torch.cuda.reset_peak_memory_stats(device)
+    seconds = seconds_per_call(answer, calls=1, device=device)
+    memory = torch.cuda.max_memory_allocated(device)
+    block = torch.empty(2**29, device=device)  # two gigabytes
+    copy = seconds_per_call(block.clone, calls=4, device=device) / block.numel()
+    return [
+        {
+            "what": "a long word of tokens",
+            "length": length,
+            "ms": 1e3 * seconds,
+            "tokens_per_second": length / seconds,
+            "megabytes": memory / 1e6,
+            "ms_of_copying_as_many_vectors": 1e3 * copy * length * dim,
+        }
+    ]

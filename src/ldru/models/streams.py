@@ -8,14 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from ldru.base.errors import LdruError
+from ldru.models import backends
 from ldru.models.stretches import nodes_above, shared_levels
 from ldru.tree import TreeStream
 
 if TYPE_CHECKING:
     from ldru.models.ldru import LDRU, LDRUClassifier
 
-PIECE = 2**16
+PIECES = {"cpu": 2**16, "cuda": 2**22}
 """How many tokens of a word are turned into vectors at once."""
+
+FUSED_LEVELS = {"cuda": 7}
+"""How many levels above these vectors are computed at once, as those of many words are."""
 
 OWNER = "model"
 """In a saved state: the checksum of the weights that computed it."""
@@ -80,7 +84,8 @@ class TokenStream:
             self._check_range(chunk)
             self._tree.push(self._leaves(chunk), lengths)
             return self
-        pieces = chunk.split(max(1, PIECE // len(chunk)), dim=1) if chunk.shape[1] else ()
+        most = max(1, PIECES.get(chunk.device.type, PIECES["cpu"]) // len(chunk))
+        pieces = chunk.split(most, dim=1) if chunk.shape[1] else ()
         self._check_range(chunk)
         for piece in pieces:
             self._push_piece(piece.long())
@@ -100,30 +105,41 @@ class TokenStream:
         return {**self._tree.state(), OWNER: checksum(self._model)}
 
     def _push_piece(self, tokens: Tensor) -> None:
-        """Append equally many tokens to each word; many words share stretches, which are looked up.
+        """Append equally many tokens to each word, as nodes some levels up where that is faster.
 
-        The table needs words that are cut at multiples of a stretch.
+        Equal stretches are looked up, and nodes above them are computed as words of their own. Both
+        need words that are cut at multiples of such a stretch.
         """
-        model, count = self._model, tokens.shape[1]
-        levels = shared_levels(model.vocab_size, batch=len(tokens), length=count)
-        size = 2**levels
+        count = tokens.shape[1]
+        shared = shared_levels(self._model.vocab_size, batch=len(tokens), length=count)
+        fused = FUSED_LEVELS.get(tokens.device.type, 0)
+        size = 2 ** (shared + fused)
         before = -self.lengths[0] % size
         whole = max(0, count - before) // size * size
-        if len(set(self.lengths)) > 1 or tokens.is_cuda or not levels or not whole:
+        if len(set(self.lengths)) > 1 or size == 1 or not whole:
             self._tree.push(self._leaves(tokens))
             return
         if before:
             self._tree.push(self._leaves(tokens[:, :before]))
+        nodes = self._nodes(tokens[:, before : before + whole], shared=shared, fused=fused)
+        self._tree.push_nodes(nodes, [whole // size] * len(tokens), height=shared + fused)
+        if before + whole < count:
+            self._tree.push(self._leaves(tokens[:, before + whole :]))
+
+    def _nodes(self, tokens: Tensor, *, shared: int, fused: int) -> Tensor:
+        """The nodes over whole stretches: [batch, count] -> [batch, stretches, dim]."""
+        model = self._model
         nodes = nodes_above(
             model.symbol_leaves(),
-            tokens[:, before : before + whole],
-            levels=levels,
+            tokens,
+            levels=shared,
             combine=model.encoder.operator,
             finish=model.encoder.block,
         )
-        self._tree.push_nodes(nodes, [whole // size] * len(tokens), height=levels)
-        if before + whole < count:
-            self._tree.push(self._leaves(tokens[:, before + whole :]))
+        if not fused:
+            return nodes
+        words = nodes.reshape(-1, 2**fused, nodes.shape[2])
+        return backends.reduce(model.encoder, words, None).reshape(len(tokens), -1, nodes.shape[2])
 
     def _leaves(self, tokens: Tensor) -> Tensor:
         return self._model.encoder.leaves(self._model.embedding(tokens.long()))
