@@ -29,6 +29,8 @@ from ldru.runs.record import evaluation_json
 from ldru.runs.results import Results
 from ldru.runs.run import Run
 from ldru.runs.shipped import CARD, SHIPPED, SUMS, checksum
+from tools.steps import FILE as STEPS
+from tools.steps import steps_markdown
 from tools.verdicts import all_verdicts, verdicts, verdicts_markdown
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -266,7 +268,9 @@ def publish(root: Path) -> None:
         if shown(table, results).columns:
             write_table(table, results)
             write_study_figure(table, results)
-    write_text(results.folder / "tables" / "verdicts.md", verdicts_markdown(all_verdicts(results)))
+    tables = results.folder / "tables"
+    write_text(tables / "verdicts.md", verdicts_markdown(all_verdicts(results)))
+    write_text(tables / STEPS, steps_markdown(TABLES["labels_by_step"], results))
 
 
 if __name__ == "__main__":

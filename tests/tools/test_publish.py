@@ -19,6 +19,8 @@ from tools.publish import (
     model_card,
     with_block,
 )
+from tools.steps import FILE as STEPS
+from tools.steps import steps_markdown
 from tools.verdicts import all_verdicts, verdicts_markdown
 
 import ldru
@@ -66,11 +68,13 @@ def test_the_readmes_figure_was_drawn_from_these_records():
 def test_written_tables_say_what_the_records_say():
     cells = functools.cache(lambda name: cell_results(PUBLISHED[name], RESULTS))
     for path in sorted((ROOT / "results/tables").iterdir()):
-        if path.name not in ("verdicts.md", "hard_tests.md", "certificates.md"):
+        if path.name not in ("verdicts.md", "hard_tests.md", "certificates.md", STEPS):
             now = WRITERS[path.suffix[1:]](PUBLISHED[path.stem], cells(path.stem))
             assert path.read_text() == now, f"{path.name} is stale: run `make results`"
     kept = verdicts_markdown(all_verdicts(RESULTS))
     assert (ROOT / "results/tables/verdicts.md").read_text() == kept, "run `make results`"
+    kept = steps_markdown(TABLES["labels_by_step"], RESULTS)
+    assert (ROOT / "results/tables" / STEPS).read_text() == kept, "run `make results`"
     kept = certificates.table(json.loads((ROOT / "results/certificates.json").read_text()))
     assert (ROOT / "results/tables/certificates.md").read_text() == kept, "run `make certificates`"
 

@@ -20,6 +20,7 @@ TITLES = {
     "state_tracking_id": "State tracking, at training lengths",
     "labels": "Labels of words and of all nodes",
     "labels_by_step": "Labels of words, prefixes and all nodes",
+    "labels_steps": "Steps until long words are right",
     "verdicts": "Verdicts at every length",
     "certificates": "Certificates",
     "hard_tests": "Hard test words",

@@ -78,7 +78,8 @@ def _benchmark(name: str, *, is_quick: bool) -> Callable[..., list[dict[str, Jso
         return partial(bench_models, **small if is_quick else {})
     if name == "scan":
         small = {"dim": 8, "batch_size": 2, "length": 20, "symbols": 64, "chunk": 16}
-        return partial(bench_scan, **{**small, "edited": 100, "passes": 1} if is_quick else {})
+        small |= {"edited": 100, "tokens": 10**4, "passes": 1}
+        return partial(bench_scan, **small if is_quick else {})
     small = {"members": (1, 2), "cases": (Case(batch_size=4, length=8),), "dim": 8, "steps": 2}
     return partial(bench_data, name, **small if is_quick else {})
 
