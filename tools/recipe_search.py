@@ -146,6 +146,28 @@ def render_factors(data: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_classes(data: dict) -> str:
+    """The fifth table in Markdown: stretches labelled by their classes in the monoid."""
+    names = ["words", "steps", "batch", "language"]
+    numbers = ["beyond 40, by seed", "pairs at 100", "pairs at 500"]
+    lines = [" | ".join(["", *names, *numbers, ""]).strip()]
+    lines.append("|" + " --- |" * len(names) + " ---: |" * len(numbers))
+    for name, s in data["settings"].items():
+        for language in dict.fromkeys(row[1] for row in data["rows"] if row[0] == name):
+            runs = [row[3] for row in data["rows"] if row[:2] == [name, language]]
+            means = [
+                statistics.fmean(right for part, right in run.items() if part.isdigit())
+                for run in runs
+            ]
+            cells = [s["words"], f"{s['steps']:,}", str(s["batch"]), language]
+            cells.append(", ".join(f"{mean:.2f}" for mean in means))
+            cells += [
+                ", ".join(f"{run[f'border:{length}']:.0f}" for run in runs) for length in (100, 500)
+            ]
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def _mean(values: list[float]) -> str:
     return f"{statistics.fmean(values):.2f}" if values else "-"
 
@@ -166,6 +188,7 @@ SEARCHES: dict[str, tuple[Path, Callable[[dict], str]]] = {
     "regularisers": (ROOT / "results" / "recipe_search_regularisers.json", render_regularisers),
     "prefixes": (ROOT / "results" / "recipe_search_prefixes.json", render_prefixes),
     "factors": (ROOT / "results" / "recipe_search_factors.json", render_factors),
+    "classes": (ROOT / "results" / "recipe_search_classes.json", render_classes),
 }
 """Places of the page: the data that stand there, and how."""
 
