@@ -29,8 +29,8 @@ SECONDS_PER_DATA_STEP = {"cuda": 0.002, "cpu": 0.5}
 """Of any model on a data set: 1.2 to 3 ms in fleets of five on an H200, on a CPU a guess."""
 
 # A training step over the LDRU's: in fleets of 63 on an H200, of whole columns where they were
-# trained (lstm, s5, bbt_grc, sd_ssm, transformer_alibi, which stands for all that rotate nothing),
-# else at length 40; and on a CPU core (see `benchmarks/`).
+# trained (lstm, s5, bbt_grc, sd_ssm, transformer_nope, and transformer_alibi, which stands for the
+# sinusoidal one), else at length 40; and on a CPU core (see `benchmarks/`).
 STEP_RATIOS = {
     "ldru": {"cuda": 1.0, "cpu": 1.0},
     "rnn": {"cuda": 0.7, "cpu": 0.6},
@@ -38,7 +38,7 @@ STEP_RATIOS = {
     "gated_deltanet": {"cuda": 8.8, "cpu": 4.8},
     "transformer_nope": {"cuda": 4.2, "cpu": 3.1},
     "transformer_alibi": {"cuda": 4.2, "cpu": 3.7},
-    "transformer_rope": {"cuda": 10.0, "cpu": 3.6},
+    "transformer_rope": {"cuda": 5.0, "cpu": 3.6},
     "transformer_sinusoidal": {"cuda": 4.2, "cpu": 2.9},
     "s5": {"cuda": 2.4, "cpu": 1.8},
     "sd_ssm": {"cuda": 2.0, "cpu": 1.5},
@@ -47,6 +47,9 @@ STEP_RATIOS = {
     "rir_grc": {"cuda": 10.0, "cpu": 2.9},
 }
 UNKNOWN_RATIO = 10.0  # of what was not measured
+
+LABEL_RATIOS = {"words": 1.0, "prefixes": 2.4, "factors": 2.0}
+"""A training step over one on labels of words: in fleets of 21 LDRUs on an H200."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +128,8 @@ class Plan:
                 elif state is not State.DONE:
                     ratio = STEP_RATIOS.get(model_name(spec.model), {}).get(where, UNKNOWN_RATIO)
                     words = len(job.parts) * job.words
-                    trained = steps * SECONDS_PER_MODEL_STEP[where]
+                    labels = LABEL_RATIOS[spec.train.labels]
+                    trained = labels * steps * SECONDS_PER_MODEL_STEP[where]
                     total += ratio * (trained + words * SECONDS_PER_TEST_WORD[where])
         return total
 
