@@ -17,10 +17,7 @@ from ldru.analysis.certificate import weights_digest
 from ldru.analysis.extraction import Extraction
 from ldru.cli import main
 
-pytestmark = [
-    pytest.mark.xdist_group("certificate"),
-    pytest.mark.usefixtures("few_words", "few_entries"),
-]
+pytestmark = pytest.mark.usefixtures("few_words", "few_entries")
 
 
 @pytest.fixture(scope="module")

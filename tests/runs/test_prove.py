@@ -11,7 +11,7 @@ from ldru.analysis.counterexamples import verdict_words, weak_words
 from ldru.training import observers
 from ldru.training.hard_words import POOL_SIZE
 
-pytestmark = [pytest.mark.xdist_group("prove"), pytest.mark.usefixtures("few_words")]
+pytestmark = pytest.mark.usefixtures("few_words")
 MODEL = ldru.LDRUSpec(dim=8, leaf_block=True, dropout=0.0)
 SETTINGS = ldru.TrainSpec(
     steps=100,

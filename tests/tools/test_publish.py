@@ -35,7 +35,6 @@ from ldru.runs.results import Results
 from ldru.runs.shipped import SHIPPED, find_run, shipped_names
 from tools import certificates
 
-pytestmark = pytest.mark.xdist_group("publish")  # of which one process reads the records
 ROOT = Path(__file__).parents[2]
 RESULTS = Results(ROOT / "results")
 for files in RESULTS.packed.values():
