@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from ldru.analysis import consolidation, extract, extraction
 from ldru.tasks.listops import data as listops_data
 from tests.small_texts import write_texts
 
@@ -18,6 +19,25 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it once, when it is imported
+
+
+@pytest.fixture(scope="module")
+def few_words():
+    """Extraction that compares a sixteenth of its words, where its machine is not in question."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("SYMBOLS_PER_LENGTH", "WORDS_PER_LENGTH", "SHORT_WORDS"):
+            patch.setattr(extract, name, getattr(extract, name) // 16)
+        patch.setattr(extraction, "COMPARED_SYMBOLS", extraction.COMPARED_SYMBOLS // 16)
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_entries():
+    """Consolidation with few entries a step: the tables of parity have four."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(consolidation, "PAIRS", 32)
+        patch.setattr(consolidation, "RISES", 16)
+        yield
 
 
 @pytest.fixture

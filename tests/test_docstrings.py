@@ -26,6 +26,7 @@ EXPLAINED = [
 ]
 
 
+@pytest.mark.usefixtures("few_words", "few_entries")
 @pytest.mark.parametrize("name", [*EXPLAINED, "listops.evaluate"])
 def test_the_example_of_a_public_name_runs(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

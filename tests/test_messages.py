@@ -106,6 +106,7 @@ def test_wrong_ways_to_carry_a_training_out_say_so_before_it_begins(given, messa
         ldru.Execution(**given)
 
 
+@pytest.mark.usefixtures("few_words")
 def test_a_name_stands_for_its_task_and_text_for_a_word():
     assert ldru.evaluate(MODEL, "parity_check", [10], words=16).accuracy == {10: 1.0}
     assert ldru.extract(MODEL, "parity_check", tolerances=[0.2]).is_correct

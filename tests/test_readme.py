@@ -27,6 +27,7 @@ def known_models():
     MODELS.update(before)
 
 
+@pytest.mark.usefixtures("few_words", "few_entries")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_runs(name, known_models, small_listops, small_texts, monkeypatch):
     monkeypatch.chdir(small_texts.parent)  # the examples read a folder `texts`

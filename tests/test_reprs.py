@@ -1,8 +1,11 @@
 """What a prompt or a notebook shows of an object: one line, or a table."""
 
+import pytest
+
 import ldru
 
 
+@pytest.mark.usefixtures("few_words")
 def test_one_line_each():
     run = ldru.Run.open("parity_check")
     evaluation = run.compute_evaluation([10, 20], words=16)
@@ -28,6 +31,7 @@ def test_tables_in_notebooks_are_escaped_and_short():
     assert "<th>accuracy</th>" in evaluation._repr_html_()
 
 
+@pytest.mark.usefixtures("few_words")
 def test_notebooks_show_runs_tasks_machines_and_extractions():
     run = ldru.Run.open("parity_check")
     assert run.spec.name in run._repr_html_()

@@ -45,6 +45,7 @@ def test_known_languages_are_found_whole(name):
     assert (found.output == machine.output).all()
 
 
+@pytest.mark.usefixtures("few_words")
 def test_an_extraction_becomes_a_machine_and_a_task():
     run = ldru.Run.open("parity_check")
     found = run.exact()

@@ -131,7 +131,7 @@ def test_a_module_of_theirs_serves_every_command(capsys, their_module, tmp_path)
 
 
 def test_workers_in_other_processes_know_them_too(capsys, their_module):
-    arguments = ["--at-once", 2, "--fleet-size", 1, "--device", "cpu", "--words", 8]
+    arguments = ["--at-once", 2, "--fleet-size", 2, "--device", "cpu", "--words", 8]
     code, out, err = call(
         capsys, "reproduce", "run", "theirs", *arguments, "--import", their_module
     )

@@ -44,6 +44,7 @@ def test_a_tree_shows_the_class_of_every_part():
     assert sorted(texts(figure)) == sorted([*word, *kinds])
 
 
+@pytest.mark.usefixtures("few_words")
 def test_an_extraction_is_drawn_as_machine_and_by_its_states():
     run = ldru.Run.open("tomita_5")
     found = ldru.extract(run.model, run.task, tolerances=[0.5])
@@ -65,6 +66,7 @@ def test_graphviz_text_has_every_move():
     assert r'[label="\", \\"]' in quoted
 
 
+@pytest.mark.usefixtures("few_words")
 def test_the_command_writes_every_kind(tmp_path, capsys):
     files = [tmp_path / f"m.{ending}" for ending in ("svg", "pdf", "png", "dot")]
     code, out, err = call(capsys, "draw", "cycle_navigation", "--out", *files)

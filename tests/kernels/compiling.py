@@ -59,18 +59,18 @@ def main():
                 "BIASES": 1,
                 "HAS_BLOCK": has_block,
                 "ROUND": not has_block,
-                "ROWS": 8,
-                "TILE": 256,
+                "ROWS": 4,
+                "TILE": 64,
             }
             compiled(wide.between_kernel, settings, pointers)
             print("between", stage, kind)
-    settings = {"DIM": 80, "COLUMNS": 35 * 80, "PRECISION": "tf32", "TILE": 64, "ROWS": 64}
+    settings = {"DIM": 80, "COLUMNS": 35 * 80, "PRECISION": "tf32", "TILE": 16, "ROWS": 16}
     compiled(operands.weight_gradient_kernel, settings, {"operands_ptr": "*fp16"})
     print("weight gradients")
     pointers = {"keys_ptr": "*i32", "cut_ptr": "*i32"}
     compiled(dropout.dropout_kernel, {"ELEMENTS": dropout.ELEMENTS}, pointers)
     print("dropout")
-    settings = {"ROW": 192, "DIM": 64, "WIDTH": 8, "GROUP": 2, "PAD": 16, "ASKS": 16, "LENGTH": 64}
+    settings = {"ROW": 192, "DIM": 64, "WIDTH": 8, "GROUP": 2, "PAD": 16, "ASKS": 16, "LENGTH": 16}
     settings |= {"HAS_BIAS": True, "HAS_SEEN": True, "PRECISION": "tf32"}
     for kernel in (
         attention.long_attention_kernel,
@@ -85,7 +85,7 @@ def main():
     compiled(delta_rule.delta_rule_kernel, {**settings, "KEEPS": True}, {})
     compiled(delta_rule.delta_rule_gradient_kernel, settings, {})
     print("delta rule")
-    settings = {"DIM": 80, "PAD": 128, "ROWS": 16}
+    settings = {"DIM": 80, "PAD": 128, "ROWS": 2}
     for kernel in (
         norm.add_norm_kernel,
         norm.add_norm_gradient_kernel,
@@ -111,7 +111,7 @@ def main():
         for kernel in (recurrence.cell_kernel, recurrence.cell_gradient_kernel):
             compiled(kernel, {"DIM": 80, "TILE": 128, "KIND": number}, {"tokens_ptr": "*i64"})
         print("recurrence", kind)
-    settings = {"CHUNK": 2, "HEADS": 8, "WIDTH": 32, "ROWS": 8}
+    settings = {"CHUNK": 2, "HEADS": 8, "WIDTH": 16, "ROWS": 2}
     compiled(windows.window_kernel, settings, {})
     compiled(windows.window_gradient_kernel, {**settings, "TOKENS": 2}, {})
     print("windows")
@@ -144,7 +144,7 @@ def compile_narrow(*, dim, tile, is_silu):
     tables = dict.fromkeys(
         (name for name in trees.draw_kernel.arg_names if name.endswith("_ptr")), "*i32"
     )
-    compiled(trees.draw_kernel, {"NODES": 64, "HAS_LENGTHS": is_silu}, tables)
+    compiled(trees.draw_kernel, {"NODES": 16, "HAS_LENGTHS": is_silu}, tables)
     print("trees", dim)
 
 

@@ -20,7 +20,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 def test_kernels_agree_with_the_plain_optimiser(centralise, optimizer, monkeypatch):
     """A padded fleet of different tasks, three steps with gradients that clip and that do not."""
     monkeypatch.setattr(kernels, "AVERAGES", 16)  # so that even small tensors are many pieces
-    monkeypatch.setattr(kernels, "TERMS", 4)
+    monkeypatch.setattr(kernels, "TERMS", 8)
     settings = {"precision": "float32", "centralise": centralise, "optimizer": optimizer}
     settings["weight_decay"] = 0.0 if centralise else 0.1
     fleet = Fleet([member(kind, **settings) for kind in KINDS[:2]], device=DEVICE)

@@ -81,15 +81,15 @@ def test_a_worker_killed_in_the_middle_is_sent_the_job_again(tmp_path):
     assert weights[0].read_bytes() == weights[1].read_bytes()
 
 
-def long_table():
-    """Two fleets that take seconds."""
-    train = replace(TRAIN, steps=1000, validate_every=500)
+def long_table(*, steps):
+    """Two fleets that are long at work."""
+    train = replace(TRAIN, steps=steps, validate_every=steps // 2)
     columns = {name: replace(c, train=train) for name, c in small_table().columns.items()}
     return small_table(columns=columns, tasks=("parity_check",), seeds=(0,))
 
 
 def test_fleets_side_by_side_give_the_same_runs_though_a_worker_is_killed(tmp_path, capsys):
-    table = long_table()
+    table = long_table(steps=300)
     here, there = Results(tmp_path / "here"), Results(tmp_path / "there")
     work("local", make_plan([table], here).jobs)
     capsys.readouterr()
@@ -112,7 +112,7 @@ def test_fleets_side_by_side_give_the_same_runs_though_a_worker_is_killed(tmp_pa
     assert "runs: 0 done, 2 running, 0 left" in capsys.readouterr().err
     assert board.summary == "runs: 2 done, 0 running, 0 left"
     (total,) = board._progress.tasks
-    assert total.completed == total.total == 2000
+    assert total.completed == total.total == 600
     for spec in table_runs(table):
         parts = [folder.runs / spec.name / "weights.safetensors" for folder in (here, there)]
         assert parts[0].read_bytes() == parts[1].read_bytes()
@@ -135,7 +135,7 @@ def say():
 
 if __name__ == "__main__":
     threading.Thread(target=say, daemon=True).start()
-    jobs = make_plan([long_table()], Results(sys.argv[1])).jobs
+    jobs = make_plan([long_table(steps=10**6)], Results(sys.argv[1])).jobs
     with Board(jobs) as board:
         LocalEngine(at_once=2).run(jobs, board)
 """
@@ -157,6 +157,8 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
         if not any(is_alive(worker) for worker in workers):
             return
         time.sleep(0.05)
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
     pytest.fail("a worker lives on")
 
 

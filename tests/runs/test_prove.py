@@ -11,29 +11,34 @@ from ldru.analysis.counterexamples import verdict_words, weak_words
 from ldru.training import observers
 from ldru.training.hard_words import POOL_SIZE
 
-MODEL = ldru.LDRUSpec(dim=16, leaf_block=True, dropout=0.0)
+pytestmark = pytest.mark.usefixtures("few_words")
+MODEL = ldru.LDRUSpec(dim=8, leaf_block=True, dropout=0.0)
 SETTINGS = ldru.TrainSpec(
-    steps=400,
-    learning_rate=5e-3,
+    steps=100,
+    learning_rate=1e-2,
     batch_size=64,
-    max_length=10,
+    max_length=7,
     l2=0.0,
     decay="cosine",
     random_trees=0.5,
-    validate_every=400,
+    validate_every=100,
     validation_words=64,
 )
 
 
-def test_a_deliberately_wrong_model_becomes_right(tmp_path):
-    """Stopped early, it is wrong on short words; rounds with these words mend it."""
-    rounds = ldru.train_until_proved(
-        "dyck_1",
+@pytest.fixture(scope="module")
+def rounds(few_words, tmp_path_factory):
+    """Stopped early, a network is wrong on short words; rounds with these words mend it."""
+    return ldru.train_until_proved(
+        "parity_check",
         model=MODEL,
-        settings=replace(SETTINGS, steps=60),
+        settings=SETTINGS,
         rounds=20,
-        execution=ldru.Execution(out=tmp_path),
+        execution=ldru.Execution(out=tmp_path_factory.mktemp("rounds")),
     )
+
+
+def test_a_deliberately_wrong_model_becomes_right(rounds):
     first, last = rounds[0], rounds[-1]
     assert first.summary.startswith(f"wrong on {len(first.wrong)} short words, such as ")
     assert {answer.word for answer in first.run.predict(SHORT) if is_wrong(answer)} == set(
@@ -58,17 +63,20 @@ def is_wrong(answer):
     return answer.label != answer.expected
 
 
-SHORT = [f"{number:0{length}b}" for length in range(1, 11) for number in range(2**length)]
+SHORT = [f"{number:0{length}b}" for length in range(1, 8) for number in range(2**length)]
 
 
-def test_the_words_of_verdicts_are_wrong_for_the_network_or_its_machine():
-    run = ldru.Run.open("dyck_2")
+def test_the_words_of_verdicts_are_wrong_for_the_network_or_its_machine(rounds):
+    run = rounds[0].run
     found = ldru.extract(run.model, run.task)
     words = verdict_words(found, max_length=1000)
+    assert words
     for word, answer in zip(words, run.predict(words), strict=True):
         is_merged = found.chosen is not None and found.predict([word]) != [answer.expected]
         assert is_wrong(answer) or is_merged
-    assert all(len(word) <= 7 for word in verdict_words(found, max_length=7))
+    shortest = min(map(len, words))
+    kept = verdict_words(found, max_length=shortest)
+    assert set(kept) == {word for word in words if len(word) == shortest}
 
 
 def test_weak_words_are_those_of_the_least_margin():

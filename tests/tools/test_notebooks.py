@@ -35,6 +35,7 @@ x = 3
 # The debug executor of submitit leaves its log files to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("few_words", "few_entries")
 @pytest.mark.parametrize("source", LESSONS, ids=lambda path: path.stem)
 def test_a_tutorial_runs(source, tmp_path):
     before = Path.cwd()

@@ -75,12 +75,12 @@ def mask(buffers, row):
 
 
 @pytest.mark.parametrize("operator", ldru.OPERATORS)
-def test_weights_agree_after_50_steps(operator):
+def test_weights_agree_after_20_steps(operator):
     together = Fleet([member(kind, operator) for kind in KINDS])
-    step_many(together, 50)
+    step_many(together, 20)
     for index, kind in enumerate(KINDS):
         alone = Fleet([member(kind, operator)])
-        step_many(alone, 50)
+        step_many(alone, 20)
         for name, weights in alone.weights(0).items():
             other = together.weights(index)[name]
             assert other.shape == weights.shape

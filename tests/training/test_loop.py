@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -21,7 +22,9 @@ from ldru.training.interruption import USUAL, Interruption
 from ldru.training.loop import train_fleet
 from tests.training.test_fleet import member
 
-SMALL = ldru.TrainSpec(batch_size=16, validate_every=40, validation_words=32, validation_length=20)
+SMALL = ldru.TrainSpec(
+    batch_size=16, max_length=8, validate_every=40, validation_words=32, validation_length=10
+)
 
 
 def test_members_finish_at_their_own_step():
@@ -59,7 +62,7 @@ def test_the_log_has_a_line_per_validation_and_the_mean_loss():
     every = []
     member = _member(runs[0])
     fleet = Fleet([member])
-    for length in training_lengths(0, 90, max_length=40):
+    for length in training_lengths(0, 90, max_length=8):
         every.append(fleet.step(length).item())
     means = [sum(part) / len(part) for part in (every[:40], every[40:80], every[80:])]
     assert [entry.loss for entry in runs[0].log] == pytest.approx(means, rel=1e-6)
@@ -71,37 +74,52 @@ def _member(run):
     )
 
 
+def train_four(out):
+    """Two tasks, two seeds each, checkpoints as often as possible; goes on with what is there."""
+    return ldru.train_many(
+        ["parity_check", "cycle_navigation"],
+        model=ldru.LDRUSpec(dim=8),
+        seeds=(0, 1),
+        settings=replace(SMALL, steps=400),
+        execution=ldru.Execution(out=out, resume=True, checkpoint_seconds=0.0),
+    )
+
+
 SCRIPT = """
 import sys, torch
 from pathlib import Path
-import ldru
+from tests.training.test_loop import train_four
 torch.set_num_threads(1)
-settings = ldru.TrainSpec(
-    batch_size=16, validate_every=40, validation_words=32, validation_length=20
-)
-ldru.train_many(
-    ["parity_check", "cycle_navigation"], model=ldru.LDRUSpec(dim=8), seeds=(0, 1),
-    settings=ldru.TrainSpec(**{**vars(settings), "steps": 400}),
-    execution=ldru.Execution(out=Path(sys.argv[1]), resume=True, checkpoint_seconds=0.0),
-)
+train_four(Path(sys.argv[1]))
 """
 
 
 def run_script(out):
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(out)], env={**os.environ, "PYTHONPATH": path}
+    )
 
 
 def test_killed_and_resumed_is_bit_identical(tmp_path):
-    """Kills the process for real, twice, and compares with a run that was left alone."""
+    """Kills the process for real, twice, and compares with a run that was left alone.
+
+    A second process leaves a training alone that is under way.
+    """
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert run_script(whole).wait() == 0
-    for least_step in (60, 200):
+    step = 0
+    for _ in range(2):
         process = run_script(broken)
-        _wait_for_step(broken, least_step, process)
+        begun = _wait_for_step(broken, step + 1, process)
+        with pytest.raises(ldru.LdruError, match="another process is at this training"):
+            train_four(broken)
+        _wait_for_step(broken, begun + 1, process)
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         assert not list(broken.glob("[a-z]*"))  # a run folder is whole or absent
-    assert run_script(broken).wait() == 0
+        step = _kept_step(broken)
+    train_four(whole)
+    train_four(broken)
     names = sorted(path.name for path in whole.iterdir())
     assert names == sorted(path.name for path in broken.iterdir())
     assert len(names) == 4
@@ -115,21 +133,6 @@ def test_killed_and_resumed_is_bit_identical(tmp_path):
         ]
         for first, second in zip(*logs, strict=True):
             assert {**first, "seconds": 0} == {**second, "seconds": 0}
-
-
-def test_two_processes_do_not_train_the_same(tmp_path):
-    process = run_script(tmp_path)
-    _wait_for_step(tmp_path, 1, process)
-    with pytest.raises(ldru.LdruError, match="another process is at this training"):
-        ldru.train_many(
-            ["parity_check", "cycle_navigation"],
-            model=ldru.LDRUSpec(dim=8),
-            seeds=(0, 1),
-            settings=replace(SMALL, steps=400),
-            execution=ldru.Execution(out=tmp_path, resume=True),
-        )
-    assert process.wait() == 0
-    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_a_training_does_not_go_on_with_other_words(tmp_path, small_listops):
@@ -167,13 +170,21 @@ def test_the_first_validation_is_kept(tmp_path):
         assert torch.equal(resumed.model.state_dict()[name], weight)
 
 
+def _kept_step(out):
+    """The step of the checkpoint that is there; 0 before the first."""
+    for folder in out.glob(".unfinished-*"):
+        checkpoint = Checkpoint(folder)
+        if checkpoint.exists():
+            return checkpoint.load().step
+    return 0
+
+
 def _wait_for_step(out, least, process):
+    """Wait until this step is kept, or a later one, which is given."""
     for _ in range(1200):
         assert process.poll() is None, "it finished before it could be killed"
-        for folder in out.glob(".unfinished-*"):
-            checkpoint = Checkpoint(folder)
-            if checkpoint.exists() and checkpoint.load().step >= least:
-                return
+        if (step := _kept_step(out)) >= least:
+            return step
         time.sleep(0.05)
     raise AssertionError(f"no checkpoint at step {least}")
 
@@ -209,7 +220,7 @@ def train_some(out, tasks=("parity_check", "even_pairs"), seeds=(0, 1), stop=Non
         list(tasks),
         model=ldru.LDRUSpec(dim=4),
         seeds=seeds,
-        settings=replace(SMALL, steps=200, **changes),
+        settings=replace(SMALL, steps=120, **changes),
         execution=ldru.Execution(
             out=out,
             resume=True,
@@ -229,7 +240,7 @@ def assert_same(first, second):
 def test_resuming_in_another_order_keeps_everybodys_weights(tmp_path):
     whole = weights_of(train_some(tmp_path / "whole"))
     with pytest.raises(StoppedError):
-        train_some(tmp_path / "broken", stop=150)
+        train_some(tmp_path / "broken", stop=100)
     resumed = train_some(tmp_path / "broken", tasks=("even_pairs", "parity_check"), seeds=(1, 0))
     assert_same(whole, weights_of(resumed))
 
@@ -241,16 +252,16 @@ def test_the_log_can_be_followed_and_a_resumed_one_has_no_line_twice(tmp_path):
     steps = [json.loads(line)["step"] for line in live.read_text().splitlines()]
     assert steps == [40, 80]
     runs = train_some(tmp_path, seeds=(0,))
-    assert [entry.step for entry in runs["parity_check"][0].log] == [40, 80, 120, 160, 200]
+    assert [entry.step for entry in runs["parity_check"][0].log] == [40, 80, 120]
     assert not list(tmp_path.glob(".unfinished-*"))
 
 
 def test_a_second_stop_after_some_were_done_before(tmp_path):
     alone = weights_of(train_some(tmp_path, seeds=(0,)))
     with pytest.raises(StoppedError):
-        train_some(tmp_path, stop=100)
+        train_some(tmp_path, stop=50)
     with pytest.raises(StoppedError):
-        train_some(tmp_path, stop=160)
+        train_some(tmp_path, stop=100)
     both = weights_of(train_some(tmp_path))
     assert_same(alone, {key: both[key] for key in alone})
     assert len(both) == 4
@@ -262,7 +273,7 @@ def test_a_finished_run_that_was_moved_away_is_trained_again(tmp_path):
     shutil.move(lost.folder, tmp_path / "elsewhere")
     again = train_some(tmp_path)["parity_check"][1]
     assert again.folder == lost.folder
-    assert again.record.final.step == 200
+    assert again.record.final.step == 120
 
 
 def test_weights_that_are_no_numbers_are_never_kept(tmp_path):
@@ -286,7 +297,7 @@ def test_a_loss_that_is_no_number_names_the_step_and_keeps_the_checkpoint(tmp_pa
     monkeypatch.setattr(Fleet, "step", spoiled)
     arguments = {
         "model": ldru.LDRUSpec(dim=4),
-        "steps": 200,
+        "steps": 120,
         "settings": SMALL,
         "out": tmp_path,
         "checkpoint_seconds": 0.0,

@@ -28,7 +28,11 @@ WRONG = [
 
 
 def test_several_processes_reduce_and_scan_as_one(tmp_path):
-    multiprocessing.spawn(work, args=(str(tmp_path / "meeting"),), nprocs=RANKS)
+    """Processes start as copies of one that has imported this file, and done nothing else."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__])
+    multiprocessing.start_processes(
+        work, args=(str(tmp_path / "meeting"),), nprocs=RANKS, start_method="forkserver"
+    )
 
 
 def work(rank, meeting):

@@ -118,6 +118,7 @@ def test_sampled_nodes_have_their_true_classes():
         assert kinds.tolist() == np.array(expected).ravel().tolist()
 
 
+@pytest.mark.usefixtures("few_words")
 def test_a_proof_is_told_as_it_goes(client):
     found = events(client.get("/api/proof", params={"model": "parity_check"}))
     assert [kind for kind, _ in found] == ["trial"] * 15 + ["verdict"]
