@@ -33,6 +33,7 @@ class Stream(IntEnum):
     ORDER = 7
     TREES = 8
     HARD = 9
+    COMPOSED = 10
 
 
 def seed_key(seeds: int | Sequence[int], *, device: torch.device | str = "cpu") -> Tensor:

@@ -22,6 +22,7 @@ from ldru.layers.dropout import Dropout, Keyed, rate_buffers
 from ldru.layers.seeded import drawn
 from ldru.tasks.batch import PaddedBatch
 from ldru.tasks.task import Task, Tokens
+from ldru.training.composed_words import ComposedWords
 from ldru.training.distributed import ALONE, Group
 from ldru.training.draws import make_draws
 from ldru.training.draws.base import random_tree_steps
@@ -138,6 +139,7 @@ class Fleet:
         self.hard_words: HardWords | None = None
         if self.settings.hard_words:
             self.hard_words = self._make_hard_words()
+        self.compositions: ComposedWords | None = None
         self._dropout_rates = self._stack_rates(models)
         self._random_layers = self._number_layers()
         self._full_rates = self._rate_buffers(torch.ones((), device=self.device))
@@ -153,12 +155,16 @@ class Fleet:
             _check_method(self.skeleton, ALONG_TREES, "random_trees")
         if self.settings.labels != "words":
             self._check_labels()
+        if self.settings.compositions:
+            self.compositions = self._make_compositions()
 
     def plan(self, begin: int, end: int) -> list[StepShape]:
         """Make ready for steps begin..end - 1: the shape of each."""
         if self.hard_words is not None and begin % SEARCH_EVERY == 0:
             with products_in(self.settings.precision, device=self.device):
                 self.hard_words.search(self.scores, self.step_number)
+        if self.compositions is not None:
+            self.compositions.draw(begin)
         lengths = self.draws.plan(begin, end, self.settings)
         are_random = random_tree_steps(begin, end, share=self.settings.random_trees)
         return list(map(StepShape, lengths, are_random))
@@ -187,6 +193,8 @@ class Fleet:
         batch = self.draws.training(self.step_number, length, self.settings)
         if self.hard_words is not None:
             batch = self.hard_words.mix(batch, self.step_number, length)
+        if self.compositions is not None:
+            batch = self.compositions.mix(batch, self.step_number, length)
         return PaddedBatch(
             *(None if part is None else self.group.share(part, dim=1) for part in batch)  # type: ignore[arg-type]
         )
@@ -357,6 +365,11 @@ class Fleet:
                 f"{type(self.skeleton).__name__} gives no answer to {self.settings.labels} of "
                 "words: train it with labels='words', or take the model ldru"
             )
+
+    def _make_compositions(self) -> ComposedWords:
+        assert isinstance(self.draws, RegularDraws), "labels of factors were checked before"
+        share, longest = self.settings.compositions, self.settings.max_length
+        return ComposedWords(self.draws, share=share, max_length=longest)
 
     def _make_hard_words(self) -> HardWords:
         if not isinstance(self.draws, RegularDraws):

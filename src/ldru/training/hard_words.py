@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from ldru.base.errors import LdruError, RunError
-from ldru.base.randomness import Stream, below, bits, fold, words
-from ldru.tasks.batch import PaddedBatch
+from ldru.base.randomness import Stream, bits, fold, words
 from ldru.tasks.task import Tokens
 from ldru.tasks.tours import tours_of
 from ldru.training.draws.regular import RegularDraws
 from ldru.training.spec import POOL_SIZE
+from ldru.training.word_pool import WordPool, rows_of
 
 NUM_TOURS = POOL_SIZE // 2
 """New words of a search: so many tours, and as many of the task's own."""
@@ -34,22 +34,15 @@ LAST = torch.iinfo(torch.int64).max
 Scores = Callable[[Tensor, Tensor | None], Tensor]
 
 
-class HardWords:
-    """A pool of hard words for each member and length.
+class HardWords(WordPool):
+    """A pool of hard words for each member and length."""
 
-    tokens: [members, lengths, POOL_SIZE, longest]; labels: [members, lengths, POOL_SIZE].
-    """
+    stream = Stream.HARD
 
     def __init__(self, draws: RegularDraws, *, share: float, max_length: int) -> None:
-        self.draws, self.share = draws, share
-        tasks, device = draws.tasks, draws.device
-        lengths = [[task.word_length(n) for n in range(1, max_length + 1)] for task in tasks]
-        self._lengths = torch.tensor(lengths, device=device)
-        shape = (len(tasks), max_length, POOL_SIZE)
-        longest = int(self._lengths.max())
-        self.tokens = torch.zeros(*shape, longest, dtype=torch.int16, device=device)
-        self.labels = torch.zeros(shape, dtype=torch.int16, device=device)
-        self._symbols = torch.tensor([task.vocab_size for task in tasks], device=device)
+        super().__init__(draws, share=share, max_length=max_length)
+        symbols = [task.vocab_size for task in draws.tasks]
+        self._symbols = torch.tensor(symbols, device=draws.device)
         for length in range(1, max_length + 1):
             batch = draws.words(Stream.HARD, None, batch_size=POOL_SIZE, length=length)
             self._keep(length, batch.tokens, batch.labels)
@@ -67,29 +60,10 @@ class HardWords:
             if (saved < 0).any() or (saved >= sizes[:, None]).any():
                 raise RunError(f"the saved {name} are not of these tasks")
 
-    @property
-    def longest(self) -> int:
-        return self.tokens.shape[-1]
-
     def rows(self, indices: Sequence[int], *, longest: int) -> dict[str, Tensor]:
         """The state of some members, whose words have at most so many symbols."""
         rows = list(indices)
         return {"hard_tokens": self.tokens[rows, ..., :longest], "hard_labels": self.labels[rows]}
-
-    def mix(self, batch: PaddedBatch, step: Tensor, length: int) -> PaddedBatch:
-        """A batch with its share of hard words, spread evenly over the rows."""
-        rows = batch.tokens.shape[1]
-        count = round(self.share * rows)
-        if not count:
-            return batch
-        picks = below(fold(self.draws.keys[Stream.HARD], step), POOL_SIZE, (count,))
-        tokens = _rows(self.tokens[:, length - 1, :, : batch.tokens.shape[2]], picks)
-        labels = self.labels[:, length - 1].gather(1, picks)
-        places = torch.arange(count, device=picks.device) * rows // count
-        return batch._replace(
-            tokens=batch.tokens.index_copy(1, places, tokens.to(batch.tokens.dtype)),
-            labels=batch.labels.index_copy(1, places, labels.to(batch.labels.dtype)),
-        )
 
     def plant(self, index: int, words: Sequence[Tokens]) -> None:
         """Put words of a member's task in the place of others: in half of the places of a length.
@@ -134,7 +108,7 @@ class HardWords:
             is_useless = (labels < 0) | _are_repeated(tokens)
             margins = margins.double().masked_fill(is_useless, torch.inf)
             chosen = hardest(margins, labels, count=POOL_SIZE)
-            self._keep(length, _rows(tokens, chosen), labels.gather(1, chosen))
+            self._keep(length, rows_of(tokens, chosen), labels.gather(1, chosen))
 
     def _tours(self, key: Tensor) -> Tensor:
         """Tours of every member's own machine: [members, lengths, NUM_TOURS, longest]."""
@@ -155,17 +129,6 @@ class HardWords:
         twice = edited(children, lengths, self._symbols, fold(key, 1))
         is_twice = bits(fold(key, 2), parents.shape[1]) > 0
         return torch.cat([parents, torch.where(is_twice[..., None], twice, children)], dim=1)
-
-    def _label(self, tokens: Tensor, length: int) -> Tensor:
-        """Labels by each member's own task: [members, count, longest] -> [members, count]."""
-        labels = torch.empty(tokens.shape[:2], dtype=torch.int64, device=tokens.device)
-        for task, rows in self.draws.groups:
-            labels[rows] = task.label(tokens[rows, :, : task.word_length(length)])
-        return labels
-
-    def _keep(self, length: int, tokens: Tensor, labels: Tensor) -> None:
-        self.tokens[:, length - 1, :, : tokens.shape[2]] = tokens.to(self.tokens.dtype)
-        self.labels[:, length - 1] = labels.to(self.labels.dtype)
 
 
 def edited(tokens: Tensor, lengths: Tensor, symbols: Tensor, key: Tensor) -> Tensor:
@@ -228,8 +191,3 @@ def _are_repeated(tokens: Tensor) -> Tensor:
     is_again = torch.zeros_like(ordered, dtype=torch.bool)
     is_again[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
     return torch.zeros_like(is_again).scatter_(1, order, is_again)
-
-
-def _rows(tokens: Tensor, picks: Tensor) -> Tensor:
-    """Words by number: [members, count, longest], [members, some] -> [members, some, longest]."""
-    return tokens.gather(1, picks[..., None].expand(*picks.shape, tokens.shape[2]))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 POOL_SIZE = 256
-"""Hard words of one length that a member keeps."""
+"""Words of one length that a member keeps beside its task's own."""
 
 LARGEST = 1e30
 """Of a weight of the loss: far within float32, which steps are taken in."""
@@ -51,6 +51,9 @@ class TrainSpec:
         merge_share: share of a level's nodes that such a tree merges in pairs.
         hard_words: share of each batch that are words which the model answers worst (see
             `ldru.training.hard_words`); for tasks that label any word.
+        compositions: share of each batch that are words of two stretches whose classes in the
+            monoid are any two (see `ldru.tasks.compositions`); with labels="factors", since such
+            words need have no label of their own.
         dropout_rise: share of the steps over which dropout rises from 0 to the model's rate.
         decay: of the learning rate after the warm-up, to zero at the last step.
         average: share of the steps over which weights are averaged; 0 keeps no average.
@@ -83,6 +86,7 @@ class TrainSpec:
     average: float = field(default=0.0, metadata=LATER)
     keep: Kept = field(default="last", metadata=LATER)
     labels: TaughtLabels = field(default="words", metadata=LATER)
+    compositions: float = field(default=0.0, metadata=LATER)
 
     def check(self) -> None:
         """Raise on values that no training can use."""
@@ -109,8 +113,21 @@ class TrainSpec:
                 raise LdruError(
                     f"{name} is a share of the steps in [0, 1], got {getattr(self, name)}"
                 )
-        if not 0 <= self.hard_words <= 1:
-            raise LdruError(f"hard_words is a share of each batch in [0, 1], got {self.hard_words}")
+        for name in ("hard_words", "compositions"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise LdruError(
+                    f"{name} is a share of each batch in [0, 1], got {getattr(self, name)}"
+                )
+        if self.hard_words + self.compositions > 1:
+            raise LdruError(
+                f"hard_words and compositions are shares of one batch, got {self.hard_words} and "
+                f"{self.compositions}: give at most 1 together"
+            )
+        if self.compositions and self.labels != "factors":
+            raise LdruError(
+                f"compositions need have no label of their own, so that labels={self.labels!r} has "
+                "nothing to tell of them: give labels='factors' too"
+            )
         if not 0 < self.merge_share <= 1:
             raise LdruError(
                 f"merge_share is a share of the nodes in (0, 1], got {self.merge_share}"
@@ -132,9 +149,10 @@ class TrainSpec:
         check_limit("batch_tokens", tokens, f"a batch of {self.batch_size:,} words")
         tokens = self.validation_words * self.validation_length
         check_limit("tokens", tokens, f"a validation with {self.validation_words:,} words")
-        if self.hard_words:
+        if self.hard_words or self.compositions:
             tokens = POOL_SIZE * self.max_length**2
-            check_limit("tokens", tokens, f"keeping hard words up to {self.max_length:,} symbols")
+            kept = "hard words" if self.hard_words else "compositions"
+            check_limit("tokens", tokens, f"keeping {kept} up to {self.max_length:,} symbols")
 
     @property
     def dtype(self) -> "torch.dtype":
