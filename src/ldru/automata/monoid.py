@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -169,6 +169,12 @@ def monoid(language: object, *, limit: int = DEFAULT_LIMIT) -> Monoid:
             f"raise the limit if memory allows ({machine.num_states} states)"
         )
     return found
+
+
+@lru_cache(maxsize=64)
+def kept_monoid(machine: MooreMachine) -> Monoid:
+    """The monoid of a machine; kept, since it can take a while."""
+    return monoid(machine)
 
 
 def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:

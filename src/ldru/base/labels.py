@@ -5,8 +5,9 @@ from typing import Literal, get_args
 from ldru.base.errors import LdruError
 
 Labels = Literal["words", "prefixes"]
-TaughtLabels = Literal["words", "prefixes", "factors"]
-"""What a training can be told: also the labels of stretches anywhere in its words."""
+TaughtLabels = Literal["words", "prefixes", "factors", "classes"]
+"""What a training can be told: also the labels of stretches anywhere in its words, and their
+classes in the monoid of the language."""
 
 
 def check_labels(labels: str) -> None:

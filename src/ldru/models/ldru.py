@@ -298,6 +298,11 @@ class LDRUClassifier(nn.Module):
             backend=backend,
         )
         self.head = Linear(dim, num_classes)
+        self.monoid_head: Linear | None = None
+
+    def add_monoid_head(self, size: int) -> None:
+        """Give it a second head, on classes of a monoid; a training has it, and a run has not."""
+        self.monoid_head = Linear(self.encoder.dim, size)
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
@@ -321,7 +326,8 @@ class LDRUClassifier(nn.Module):
         Scores [rows, classes], and where each stretch begins and ends among the tokens of the
         batch [rows]; see `ldru.tree.Factors`.
         """
-        return self._scored(level_factors(self.levels(tokens, lengths)), lengths)
+        nodes, begin, end = _needed(level_factors(self.levels(tokens, lengths)), lengths)
+        return self.head(nodes), begin, end
 
     def factors_along(
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
@@ -329,7 +335,26 @@ class LDRUClassifier(nn.Module):
         """Score the classes of all stretches as `factors` does, along trees of the words' own."""
         leaves = self._leaves(tokens, lengths)
         factors = backends.factors_along(self.encoder, leaves, trees, lengths)
-        return self._scored(factors, lengths)
+        nodes, begin, end = _needed(factors, lengths)
+        return self.head(nodes), begin, end
+
+    def monoid_factors(
+        self, tokens: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The `factors` of words, with the scores of the second head before their stretches."""
+        nodes, begin, end = _needed(level_factors(self.levels(tokens, lengths)), lengths)
+        assert self.monoid_head is not None
+        return self.head(nodes), self.monoid_head(nodes), begin, end
+
+    def monoid_factors_along(
+        self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The `monoid_factors` of words along trees of their own."""
+        leaves = self._leaves(tokens, lengths)
+        factors = backends.factors_along(self.encoder, leaves, trees, lengths)
+        nodes, begin, end = _needed(factors, lengths)
+        assert self.monoid_head is not None
+        return self.head(nodes), self.monoid_head(nodes), begin, end
 
     def scan(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes of every prefix: [batch, length] -> [batch, length, classes].
@@ -370,14 +395,6 @@ class LDRUClassifier(nn.Module):
         block = self.encoder.leaf_block
         return self.embedding.weight if block is None else block(self.embedding.weight)
 
-    def _scored(self, factors: Factors, lengths: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """The scores of nodes, and their stretches."""
-        nodes, begin, end = factors
-        if lengths is not None:
-            # Rows that no word needs may hold anything: NaN would go on into the gradients.
-            nodes = nodes.masked_fill((begin == end)[:, None], 0)
-        return self.head(nodes), begin, end
-
     def _shared(self, tokens: Tensor) -> Tensor | None:
         """The nodes some levels up, where words share them; None where they are computed."""
         is_plain = tokens.device.type == "cpu" and self.encoder.backend == "auto"
@@ -402,6 +419,17 @@ class LDRUClassifier(nn.Module):
             # Equal tokens have equal leaves, so the block sees each symbol once.
             return look_up(self.symbol_leaves(), tokens)
         return self.encoder.leaves(self.embedding(tokens), lengths)
+
+
+def _needed(factors: Factors, lengths: Tensor | None) -> Factors:
+    """Factors whose nodes are zero where no word needs them.
+
+    Such rows may hold anything, and NaN would go on into the gradients.
+    """
+    nodes, begin, end = factors
+    if lengths is None:
+        return factors
+    return Factors(nodes.masked_fill((begin == end)[:, None], 0), begin, end)
 
 
 class LDRUTagger(LDRUClassifier):

@@ -48,8 +48,9 @@ STEP_RATIOS = {
 }
 UNKNOWN_RATIO = 10.0  # of what was not measured
 
-LABEL_RATIOS = {"words": 1.0, "prefixes": 2.4, "factors": 2.0}
-"""A training step over one on labels of words: in fleets of 21 LDRUs on an H200."""
+LABEL_RATIOS = {"words": 1.0, "prefixes": 2.4, "factors": 2.0, "classes": 2.0}
+"""A training step over one on labels of words: in fleets of 21 LDRUs on an H200; classes were not
+measured, and are taken for factors."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -182,7 +182,7 @@ def _evaluate_fleet(
             task=run.task,
             build=run.spec.model.build,
             seed=run.spec.seed,
-            settings=replace(run.spec.train, hard_words=0.0, compositions=0.0),
+            settings=replace(run.spec.train, hard_words=0.0, compositions=0.0, labels="words"),
             initial=run.model.state_dict(),
         )
         for index, run in enumerate(runs)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ldru.automata.machine import MooreMachine
-from ldru.automata.monoid import Monoid, monoid
+from ldru.automata.monoid import Monoid, kept_monoid
 from ldru.base.randomness import fold, words
 
 
@@ -25,7 +25,7 @@ class Compositions:
     """
 
     def __init__(self, machine: MooreMachine, *, max_length: int, device: torch.device) -> None:
-        found = monoid(machine)
+        found = kept_monoid(machine)
         counts = word_counts(found, max_length=max_length)
         is_taken = (counts > 0) & ~zero_classes(found)
         is_taken |= (counts > 0) & ~is_taken.any(axis=1, keepdims=True)  # where no other is there

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 from ldru.automata.counting import Domain
 from ldru.automata.machine import MooreMachine
+from ldru.automata.monoid import Monoid, kept_monoid
 from ldru.base.errors import LdruError
 from ldru.base.labels import Labels, check_labels
 from ldru.base.limits import check_limit, check_sizes
@@ -61,6 +62,11 @@ class RegularTask(Task):
     @property
     def num_classes(self) -> int:  # type: ignore[override]
         return self.machine.num_classes
+
+    @property
+    def monoid(self) -> Monoid:
+        """The monoid of its machine; kept, since it can take a while."""
+        return kept_monoid(self.machine)
 
     def check_parts(self, parts: Iterable[Part]) -> list[Part]:
         wanted = f"{self.name!r} is evaluated by lengths, or kinds of words such as 'border:100'"

@@ -21,6 +21,7 @@ from ldru.evaluation.answers import ask
 from ldru.layers.dropout import Dropout, Keyed, rate_buffers
 from ldru.layers.seeded import drawn
 from ldru.tasks.batch import PaddedBatch
+from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.task import Task, Tokens
 from ldru.training.composed_words import ComposedWords
 from ldru.training.distributed import ALONE, Group
@@ -48,6 +49,12 @@ AT_EVERY_POSITION = "scan"
 
 AT_EVERY_NODE, AT_EVERY_NODE_ALONG = "factors", "factors_along"
 """Methods of models that answer to all nodes of a tree."""
+
+CLASSES_AT_EVERY_NODE, CLASSES_AT_EVERY_NODE_ALONG = "monoid_factors", "monoid_factors_along"
+"""Methods of models that name the classes of all nodes in a monoid, too."""
+
+MONOID_HEAD = "monoid_head."
+"""What the parameters of a model are called that only its training has."""
 
 
 class StepShape(NamedTuple):
@@ -83,11 +90,44 @@ class Member:
 
     def model(self) -> nn.Module:
         """The untrained model in its own size: a function of the seed."""
-        sizes = {"vocab_size": self.task.vocab_size, "num_classes": self.task.num_classes}
         word = int(fold(seed_key(self.seed), Stream.WEIGHTS)[0])
-        model = drawn(lambda: self.build(**sizes), seed=word % 2**32)
+        model = drawn(
+            lambda: self.built(
+                vocab_size=self.task.vocab_size,
+                num_classes=self.task.num_classes,
+                monoid_size=self.monoid_size,
+            ),
+            seed=word % 2**32,
+        )
         if self.initial is not None:
-            model.load_state_dict(dict(self.initial))
+            own = {k: v for k, v in model.state_dict().items() if k.startswith(MONOID_HEAD)}
+            model.load_state_dict({**own, **self.initial})
+        return model
+
+    @property
+    def monoid_size(self) -> int:
+        """How many classes it is told of; 0 where it is told none."""
+        if self.settings.labels != "classes":
+            return 0
+        if not isinstance(self.task, RegularTask):
+            raise LdruError(
+                f"{self.task.name!r} is a data set, whose words have no classes: train it with "
+                "labels='words'"
+            )
+        try:
+            return self.task.monoid.size
+        except LdruError as problem:
+            raise LdruError(
+                f"{self.task.name!r} has no classes to tell, since {problem}; train it with "
+                "labels='factors'"
+            ) from problem
+
+    def built(self, *, vocab_size: int, num_classes: int, monoid_size: int) -> nn.Module:
+        """A model of some size, with a head for what its training is told of."""
+        model = self.build(vocab_size=vocab_size, num_classes=num_classes)
+        if monoid_size:
+            _check_answers(model, self.settings.labels)
+            model.add_monoid_head(monoid_size)  # type: ignore[operator]
         return model
 
 
@@ -114,9 +154,10 @@ class Fleet:
         models = [member.model() for member in members]
         # Large enough for every member; only its structure is used, so its weights leave no trace.
         with torch.random.fork_rng(devices=[]):
-            skeleton = members[0].build(
+            skeleton = members[0].built(
                 vocab_size=max(member.task.vocab_size for member in members),
                 num_classes=max(member.task.num_classes for member in members),
+                monoid_size=max(member.monoid_size for member in members),
             )
         self.skeleton = skeleton.to(device=self.device, dtype=self.dtype)
         states = [dict(model.named_parameters()) for model in models]
@@ -146,6 +187,8 @@ class Fleet:
         rises = [max(1.0, m.settings.dropout_rise * m.steps) for m in members]
         self._rise_steps = torch.tensor(rises, dtype=torch.float64, device=self.device)
         self._classes = torch.tensor([m.task.num_classes for m in members], device=self.device)
+        sizes = [member.monoid_size for member in members]
+        self._monoid_sizes = torch.tensor(sizes, device=self.device)
         self._associativity = torch.tensor(
             [m.settings.associativity for m in members], dtype=self.dtype, device=self.device
         )
@@ -208,6 +251,9 @@ class Fleet:
         if self.settings.labels == "factors":
             factors = self._call(AT_EVERY_NODE, *words, is_training=True)
             return self._factor_losses(batch.tokens, *factors)
+        if self.settings.labels == "classes":
+            factors = self._call(CLASSES_AT_EVERY_NODE, *words, is_training=True)
+            return self._class_losses(batch.tokens, *factors)
         if not self.settings.associativity:
             scores = self._call("forward", *words, is_training=True)
             return cross_entropy(scores, batch.labels, self._classes)
@@ -232,6 +278,10 @@ class Fleet:
         if self.settings.labels == "factors":
             factors = self._call(AT_EVERY_NODE_ALONG, *words, is_training=True, tree_keys=keys)
             return self._factor_losses(batch.tokens, *factors)
+        if self.settings.labels == "classes":
+            method = CLASSES_AT_EVERY_NODE_ALONG
+            factors = self._call(method, *words, is_training=True, tree_keys=keys)
+            return self._class_losses(batch.tokens, *factors)
         scores = self._call(ALONG_TREES, *words, is_training=True, tree_keys=keys)
         return cross_entropy(scores, batch.labels, self._classes)
 
@@ -240,6 +290,15 @@ class Fleet:
         assert isinstance(self.draws, RegularDraws)
         labels = self.draws.label_factors(tokens, begin, end)
         return factor_cross_entropy(scores, labels, end - begin, self._classes)
+
+    def _class_losses(
+        self, tokens: Tensor, scores: Tensor, classes: Tensor, begin: Tensor, end: Tensor
+    ) -> Tensor:
+        """The losses of labels and of classes, as a model's `monoid_factors` has their scores."""
+        assert isinstance(self.draws, RegularDraws)
+        told = self.draws.classify_factors(tokens, begin, end)
+        of_classes = factor_cross_entropy(classes, told, end - begin, self._monoid_sizes)
+        return of_classes + self._factor_losses(tokens, scores, begin, end)
 
     def validate(self) -> tuple[Tensor, Tensor]:
         """Loss and accuracy on each member's validation words: [members], [members]."""
@@ -302,9 +361,13 @@ class Fleet:
         return self.average if is_average else self.parameters  # type: ignore[return-value]
 
     def weights(self, index: int) -> dict[str, Tensor]:
-        """The state dict of one member's own model, on the CPU."""
+        """The state dict of one member's own model, on the CPU, without what is for training."""
         member = self.parameters.layout.member(self.kept.matrix, index)
-        return {name: tensor.cpu() for name, tensor in member.items()}
+        return {
+            name: tensor.cpu()
+            for name, tensor in member.items()
+            if not name.startswith(MONOID_HEAD)
+        }
 
     def learning_rates(self) -> list[float]:
         """The rate of the next step of every member."""
@@ -359,12 +422,7 @@ class Fleet:
                 f"{self.members[0].task.name!r} is a data set, which labels whole words: train it "
                 "with labels='words'"
             )
-        answers = {"prefixes": AT_EVERY_POSITION, "factors": AT_EVERY_NODE}
-        if not hasattr(self.skeleton, answers[self.settings.labels]):
-            raise LdruError(
-                f"{type(self.skeleton).__name__} gives no answer to {self.settings.labels} of "
-                "words: train it with labels='words', or take the model ldru"
-            )
+        _check_answers(self.skeleton, self.settings.labels)
 
     def _make_compositions(self) -> ComposedWords:
         assert isinstance(self.draws, RegularDraws), "labels of factors were checked before"
@@ -475,6 +533,20 @@ def _check_method(model: nn.Module, method: str, setting: str) -> None:
         raise LdruError(
             f"{type(model).__name__} reduces words by no operator in a tree: train it with "
             f"{setting}=0"
+        )
+
+
+def _check_answers(model: nn.Module, labels: str) -> None:
+    """Raise unless a model answers to what it is to be told."""
+    answers = {
+        "prefixes": AT_EVERY_POSITION,
+        "factors": AT_EVERY_NODE,
+        "classes": CLASSES_AT_EVERY_NODE,
+    }
+    if not hasattr(model, answers[labels]):
+        raise LdruError(
+            f"{type(model).__name__} gives no answer to {labels} of words: train it with "
+            "labels='words', or take the model ldru"
         )
 
 

@@ -52,15 +52,15 @@ class TrainSpec:
         hard_words: share of each batch that are words which the model answers worst (see
             `ldru.training.hard_words`); for tasks that label any word.
         compositions: share of each batch that are words of two stretches whose classes in the
-            monoid are any two (see `ldru.tasks.compositions`); with labels="factors", since such
-            words need have no label of their own.
+            monoid are any two (see `ldru.tasks.compositions`); with labels of factors or classes,
+            since such words need have no label of their own.
         dropout_rise: share of the steps over which dropout rises from 0 to the model's rate.
         decay: of the learning rate after the warm-up, to zero at the last step.
         average: share of the steps over which weights are averaged; 0 keeps no average.
         keep: which weights a run has in the end, and is validated with.
         labels: what a model is told: the labels of words, also those of all their prefixes
             ("prefixes", in steps along the balanced tree), or those of all stretches of words that
-            the tree has a node for ("factors").
+            the tree has a node for ("factors"), with their classes in the monoid ("classes").
     """
 
     steps: int | None = None
@@ -123,10 +123,10 @@ class TrainSpec:
                 f"hard_words and compositions are shares of one batch, got {self.hard_words} and "
                 f"{self.compositions}: give at most 1 together"
             )
-        if self.compositions and self.labels != "factors":
+        if self.compositions and self.labels not in ("factors", "classes"):
             raise LdruError(
                 f"compositions need have no label of their own, so that labels={self.labels!r} has "
-                "nothing to tell of them: give labels='factors' too"
+                "nothing to tell of them: give labels='factors' or 'classes' too"
             )
         if not 0 < self.merge_share <= 1:
             raise LdruError(

@@ -29,10 +29,10 @@ class FusedDraws(RegularDraws):
         key = self.keys[Stream.DROPOUT]
         return sampling.row_keys(key, step, num_layers=num_layers, batch_size=batch_size)
 
-    def label_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+    def _ends_of(self, tokens: Tensor, begin: Tensor, end: Tensor, *machines: Tensor) -> Tensor:
         from ldru.kernels import sampling
 
-        return sampling.label_factors(tokens, begin, end, *self._machines)
+        return sampling.label_factors(tokens, begin, end, *machines)
 
     def _draw(
         self, stream: Stream, step: Tensor | None, *, batch_size: int, length: int, split: Split

@@ -83,7 +83,14 @@ class RegularDraws(Draws):
         tokens: [members, batch, length]; begin, end: places among all tokens of a member, the same
             where there is no stretch.
         """
-        starts, ways, labels = self._machines
+        return self._ends_of(tokens, begin, end, *self._machines)
+
+    def classify_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+        """The classes of stretches in the monoids, as `label_factors` gives their labels."""
+        return self._ends_of(tokens, begin, end, *self._monoids)
+
+    def _ends_of(self, tokens: Tensor, begin: Tensor, end: Tensor, *machines: Tensor) -> Tensor:
+        starts, ways, labels = machines
         flat = tokens.flatten(1)
         places = starts[:, None].expand(begin.shape)
         for offset in range(tokens.shape[2]):
@@ -94,17 +101,30 @@ class RegularDraws(Draws):
 
     @cached_property
     def _machines(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The machines of all members in one row of numbers, by state and symbol.
+        """The machines of all members; see `_in_a_row`."""
+        machines = [task.machine for task in self.tasks]
+        return self._in_a_row([(m.start, m.delta, m.output) for m in machines])
+
+    @cached_property
+    def _monoids(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Machines whose states are the classes of the members' monoids, and their own labels."""
+        found = [task.monoid for task in self.tasks]
+        return self._in_a_row([(0, each.step, np.arange(each.size)) for each in found])
+
+    def _in_a_row(
+        self, machines: Sequence[tuple[int, np.ndarray, np.ndarray]]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Machines in one row of numbers, by state and symbol, from (start, delta, output).
 
         From which place each starts, where a symbol leads, and the label of a place.
         """
         starts, ways, labels, begin = [], [], [], 0
-        for task in self.tasks:
-            machine = task.machine
-            starts.append(begin + machine.start * machine.num_symbols)
-            ways.append(begin + machine.delta.ravel() * machine.num_symbols)
-            labels.append(np.repeat(machine.output, machine.num_symbols))
-            begin += machine.delta.size
+        for start, delta, output in machines:
+            symbols = delta.shape[1]
+            starts.append(begin + start * symbols)
+            ways.append(begin + delta.ravel() * symbols)
+            labels.append(np.repeat(output, symbols))
+            begin += delta.size
         device = self.device
         return (
             torch.tensor(starts, device=device),
