@@ -82,7 +82,7 @@ def test_alone_and_in_a_fleet_steps_are_the_same():
     ("task", "changes", "message"),
     [
         ("dyck_2", {"spec": RNNSpec(dim=4)}, "RNNClassifier gives no answer to classes"),
-        ("random_10_2_0", {"spec": LDRUSpec(dim=4)}, "has no classes to tell, since the monoid"),
+        ("random_10_2_0", {"spec": LDRUSpec(dim=4)}, "has no classes to tell, since its monoid"),
     ],
 )
 def test_wrong_settings_are_one_clear_error(task, changes, message):

@@ -129,7 +129,7 @@ def test_words_without_a_label_teach_their_stretches():
         ("dyck_2", {"compositions": 1.5}, r"share of each batch in \[0, 1\], got 1.5"),
         ("dyck_2", {"labels": "words"}, "give labels='factors' or 'classes' too"),
         ("dyck_2", {"hard_words": 0.75}, "at most 1 together"),
-        ("random_10_2_0", {}, "'random_10_2_0' has no compositions to draw, since the monoid has"),
+        ("random_10_2_0", {}, "'random_10_2_0' has no compositions to draw, since its monoid has"),
     ],
 )
 def test_wrong_settings_are_one_clear_error(task, changes, message):

@@ -173,8 +173,11 @@ def monoid(language: object, *, limit: int = DEFAULT_LIMIT) -> Monoid:
 
 @lru_cache(maxsize=64)
 def kept_monoid(machine: MooreMachine) -> Monoid:
-    """The monoid of a machine; kept, since it can take a while."""
-    return monoid(machine)
+    """The monoid of a machine within the usual limit; kept, since it can take a while."""
+    found = monoid_within(machine, limit=DEFAULT_LIMIT)
+    if found is None:
+        raise LdruError(f"its monoid has more than {DEFAULT_LIMIT:,} elements")
+    return found
 
 
 def monoid_within(machine: MooreMachine, *, limit: int) -> Monoid | None:
