@@ -25,7 +25,7 @@ JUDGED = (
     TABLES["leaf_block"],
     TABLES["state_tracking"].restricted(columns=["ldru_factors"]),
 )
-"""Our own LDRUs, and those of the paper's settings, also with a leaf block and without L2."""
+"""Our own LDRUs, also on groups, and those of the paper's settings, with a block or without L2."""
 
 
 @dataclass(frozen=True, kw_only=True)

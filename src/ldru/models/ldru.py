@@ -326,23 +326,21 @@ class LDRUClassifier(nn.Module):
         Scores [rows, classes], and where each stretch begins and ends among the tokens of the
         batch [rows]; see `ldru.tree.Factors`.
         """
-        nodes, begin, end = _needed(level_factors(self.levels(tokens, lengths)), lengths)
+        nodes, begin, end = self._factors(tokens, lengths)
         return self.head(nodes), begin, end
 
     def factors_along(
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Score the classes of all stretches as `factors` does, along trees of the words' own."""
-        leaves = self._leaves(tokens, lengths)
-        factors = backends.factors_along(self.encoder, leaves, trees, lengths)
-        nodes, begin, end = _needed(factors, lengths)
+        nodes, begin, end = self._factors_along(tokens, trees, lengths)
         return self.head(nodes), begin, end
 
     def monoid_factors(
         self, tokens: Tensor, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The `factors` of words, with the scores of the second head before their stretches."""
-        nodes, begin, end = _needed(level_factors(self.levels(tokens, lengths)), lengths)
+        nodes, begin, end = self._factors(tokens, lengths)
         assert self.monoid_head is not None
         return self.head(nodes), self.monoid_head(nodes), begin, end
 
@@ -350,9 +348,7 @@ class LDRUClassifier(nn.Module):
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The `monoid_factors` of words along trees of their own."""
-        leaves = self._leaves(tokens, lengths)
-        factors = backends.factors_along(self.encoder, leaves, trees, lengths)
-        nodes, begin, end = _needed(factors, lengths)
+        nodes, begin, end = self._factors_along(tokens, trees, lengths)
         assert self.monoid_head is not None
         return self.head(nodes), self.monoid_head(nodes), begin, end
 
@@ -394,6 +390,17 @@ class LDRUClassifier(nn.Module):
         """The leaf of each token: [symbols, dim]."""
         block = self.encoder.leaf_block
         return self.embedding.weight if block is None else block(self.embedding.weight)
+
+    def _factors(self, tokens: Tensor, lengths: Tensor | None) -> Factors:
+        """All nodes of the words' trees, and the stretches below them."""
+        return _needed(level_factors(self.levels(tokens, lengths)), lengths)
+
+    def _factors_along(
+        self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None
+    ) -> Factors:
+        """All nodes of trees of the words' own, and the stretches below them."""
+        leaves = self._leaves(tokens, lengths)
+        return _needed(backends.factors_along(self.encoder, leaves, trees, lengths), lengths)
 
     def _shared(self, tokens: Tensor) -> Tensor | None:
         """The nodes some levels up, where words share them; None where they are computed."""

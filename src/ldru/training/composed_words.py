@@ -11,7 +11,7 @@ from ldru.training.spec import POOL_SIZE
 from ldru.training.word_pool import WordPool
 
 DRAWN_EVERY = 1000
-"""Steps after which a pool is drawn anew; batches begin at multiples of fifty of them."""
+"""Steps after which a pool is drawn anew: a multiple of those that are planned at once."""
 
 
 class ComposedWords(WordPool):
@@ -42,6 +42,7 @@ class ComposedWords(WordPool):
         if number == self._drawn:
             return
         self._drawn = number
+        # Apart from the keys of `mix`, which are folded with a step alone.
         keys = fold(fold(self.draws.keys[Stream.COMPOSED], number), 1)
         for (_, rows), compositions in zip(self.draws.groups, self._compositions, strict=True):
             lengths = self._lengths[rows[0]]

@@ -92,7 +92,7 @@ class Member:
         """The untrained model in its own size: a function of the seed."""
         word = int(fold(seed_key(self.seed), Stream.WEIGHTS)[0])
         model = drawn(
-            lambda: self.built(
+            lambda: self.model_of(
                 vocab_size=self.task.vocab_size,
                 num_classes=self.task.num_classes,
                 monoid_size=self.monoid_size,
@@ -122,7 +122,7 @@ class Member:
                 "labels='factors'"
             ) from problem
 
-    def built(self, *, vocab_size: int, num_classes: int, monoid_size: int) -> nn.Module:
+    def model_of(self, *, vocab_size: int, num_classes: int, monoid_size: int) -> nn.Module:
         """A model of some size, with a head for what its training is told of."""
         model = self.build(vocab_size=vocab_size, num_classes=num_classes)
         if monoid_size:
@@ -154,7 +154,7 @@ class Fleet:
         models = [member.model() for member in members]
         # Large enough for every member; only its structure is used, so its weights leave no trace.
         with torch.random.fork_rng(devices=[]):
-            skeleton = members[0].built(
+            skeleton = members[0].model_of(
                 vocab_size=max(member.task.vocab_size for member in members),
                 num_classes=max(member.task.num_classes for member in members),
                 monoid_size=max(member.monoid_size for member in members),

@@ -90,6 +90,7 @@ class RegularDraws(Draws):
         return self._ends_of(tokens, begin, end, *self._monoids)
 
     def _ends_of(self, tokens: Tensor, begin: Tensor, end: Tensor, *machines: Tensor) -> Tensor:
+        """The labels of the states that stretches lead machines to; see `_in_a_row`."""
         starts, ways, labels = machines
         flat = tokens.flatten(1)
         places = starts[:, None].expand(begin.shape)
