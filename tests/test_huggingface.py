@@ -217,13 +217,15 @@ def test_other_models_and_regular_tasks(tmp_path, monkeypatch):
     other = ldru.train("parity_check", model=ldru.MODELS["rnn"](dim=4), **options)[0]
     with pytest.raises(ldru.LdruError, match="is none"):
         hf.export(other, tmp_path / "rnn")
-    for leaf_block in (False, True):
-        spec, folder = ldru.LDRUSpec(dim=4, leaf_block=leaf_block), tmp_path / f"{leaf_block}"
+    for leaf_block, gates in ((False, "centred"), (True, "open")):
+        spec, folder = ldru.LDRUSpec(dim=4, leaf_block=leaf_block, gates=gates), tmp_path / gates
         parity = ldru.train("parity_check", model=spec, **options)[0]
         hf.export(parity, folder)
         model = hf.LDRUForSequenceClassification.from_pretrained(folder)
         tokens = torch.tensor([[0, 1, 1]])
         torch.testing.assert_close(model(tokens).logits, parity.model(tokens))
+        fresh = hf.LDRUModel(model.config).encoder.operator.gates
+        assert (fresh.bias == (gates == "open")).all()
 
 
 @pytest.mark.parametrize("name", ["parity_check", "cycle_navigation"])

@@ -77,6 +77,30 @@ def test_initialisation_is_as_stated():
     assert all(not bias.any() for bias in biases)
 
 
+def test_open_gates_start_around_the_sum():
+    operator = ldru.LDRU(8, gates="open").double().operator
+    left, right = torch.randn(2, 5, 8, dtype=torch.double)
+    with torch.no_grad():
+        assert not torch.equal(operator(left, right), left + right)
+        operator.gates.weight.zero_()  # what is drawn around it
+        torch.testing.assert_close(operator(left, right), left + right, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("gates", "low", "high"), [("centred", 0.5, 0.8), ("open", 0.97, 1.0)])
+def test_an_untrained_encoder_tells_what_leaves_have_in_common(gates, low, high):
+    """Of 128 leaves one changes: by open gates the code moves as little as their mean would."""
+    torch.manual_seed(0)
+    encoder = ldru.LDRU(64, activation="silu", gates=gates).eval()
+    words = 0.02 * torch.randn(100, 128, 64)
+    changed = words.clone()
+    changed[:, 37] = 0.02 * torch.randn(100, 64)
+    with torch.no_grad():
+        codes = [encoder(each) for each in (words, changed)]
+    codes = [code - code.mean(dim=0) for code in codes]
+    alike = torch.nn.functional.cosine_similarity(*codes).mean()
+    assert low < alike < high
+
+
 def test_a_generator_decides_the_weights():
     def weights(seed):
         generator = torch.Generator().manual_seed(seed)
@@ -243,6 +267,9 @@ def test_exports_to_onnx_at_a_fixed_length():
         ({"dropout": 1.0}, r"\[0, 1\)"),
         ({"operator": "mpl"}, "unknown operator 'mpl'.*did you mean 'mlp'"),
         ({"activation": "tanh"}, "unknown activation"),
+        ({"gates": "opne"}, "unknown start of gates 'opne'.*did you mean 'open'"),
+        ({"gates": "open", "operator": "grc"}, "'grc' has no gates that start open: leave gates"),
+        ({"gates": "open", "operator": torch.nn.Identity()}, "let Identity start so"),
     ],
 )
 def test_bad_settings_are_one_clear_error(settings, message):

@@ -8,8 +8,10 @@ import ldru
 from ldru.paper.recipe import settings_by
 from ldru.paper.settings import (
     LISTOPS_BY_MODEL,
+    completed,
     default_model,
     default_training,
+    per_task,
 )
 from ldru.tasks.spec import TaskSpec
 
@@ -63,7 +65,7 @@ def test_what_is_not_given_is_the_papers(small_listops):
     assert default_model(ldru.task("parity_check").spec, "ldru") == ldru.LDRUSpec()
 
 
-def test_an_ldru_on_a_regular_language_has_our_recipe_and_all_else_the_papers():
+def test_an_ldru_has_our_recipe_where_there_is_one_and_all_else_the_papers():
     ours, paper = ldru.recipe("random_trees"), ldru.recipe("paper")
     own = ldru.task(regex="(01)*").spec
     for language in (ldru.task("dyck_6").spec, own):
@@ -71,7 +73,20 @@ def test_an_ldru_on_a_regular_language_has_our_recipe_and_all_else_the_papers():
         assert settings_by("paper", language, "ldru") == (paper.model, paper.train)
     small = ldru.LDRUSpec(dim=8)  # a model that is given stays as it is
     assert settings_by(None, own, small) == (small, ours.train)
-    for task, name in (("dyck_6", "lstm"), ("listops_100k", "ldru"), ("sst2", "ldru")):
+    texts = ldru.recipe("open_gates")
+    for task, batch_size in (("sst2", 128), ("ag_news_subset", 32)):
+        spec = TaskSpec(name=task)
+        model, train = settings_by(None, spec, "ldru")
+        assert (model, train) == (texts.model, replace(texts.train, batch_size=batch_size))
+        assert settings_by("open_gates", spec, small) == (small, train)
+        theirs = (default_model(spec, "ldru"), default_training(task, "ldru"))
+        assert settings_by("paper", spec, "ldru") == theirs != (model, train)
+        assert completed(ldru.task(task), model, train)[1].steps == per_task(spec).steps
+        with pytest.raises(ldru.LdruError, match=f"regular language, not for ldru on {task}"):
+            settings_by("random_trees", spec, "ldru")
+    with pytest.raises(ldru.LdruError, match="a set of texts, not for ldru on dyck_6: leave it"):
+        settings_by("open_gates", TaskSpec(name="dyck_6"), "ldru")
+    for task, name in (("dyck_6", "lstm"), ("listops_100k", "ldru"), ("sst2", "rnn")):
         spec = TaskSpec(name=task)
         theirs = (default_model(spec, name), default_training(task, name))
         assert settings_by(None, spec, name) == settings_by("paper", spec, name) == theirs

@@ -37,6 +37,7 @@ TITLES = {
     "listops_associativity_full-scaled-0.05": "ListOps, associativity loss by test set",
     "text": "Texts",
     "text_leaf_block": "Texts, with a leaf block",
+    "text_recipes": "Texts, by recipe",
     "text_subset-scaled-0.1": "Subsets of texts",
 }
 """The tables in the order of the site."""

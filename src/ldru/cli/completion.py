@@ -123,6 +123,7 @@ VALUES = {
     "--engine": ("local", "ray", "submitit"),
     "--operator": ("mlp", "grc", "gated_sum", "linear", "element_sum"),
     "--activation": ("relu", "silu"),
+    "--gates": ("centred", "open"),
     "--backend": ("auto", "fused", "batched", "reference"),
     "--device": ("cpu", "cuda"),
     "--track": ("tensorboard", "wandb"),

@@ -51,7 +51,8 @@ class Train:
         model: a name from `ldru models`; its settings are options too.
         recipe: where the defaults of the options below come from. random_trees is ours, and the
             default for an LDRU on a regular language: leaf block, no L2, decay, half of the steps
-            along random trees, rising dropout. paper has the settings of the paper's text, as all
+            along random trees, rising dropout. open_gates is ours for texts: gates that start
+            around one, small embeddings, decay. paper has the settings of the paper's text, as all
             other models and data sets have them.
         seeds: one model each.
         out: folder for the run folders.

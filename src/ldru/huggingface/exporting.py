@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 PADDING = "[PAD]"
+SHARED = ("dim", "operator", "dropout", "activation", "gates", "embedding_std", "leaf_block")
+"""The settings of a run's model that its configuration has too."""
 
 
 def from_run(run: Run) -> LDRUForSequenceClassification:
@@ -34,8 +36,7 @@ def from_run(run: Run) -> LDRUForSequenceClassification:
     names = task.labels or tuple(map(str, range(task.num_classes)))
     config = LDRUConfig(
         vocab_size=task.vocab_size,
-        **{name: getattr(spec, name) for name in ("dim", "operator", "dropout", "activation")},
-        leaf_block=spec.leaf_block,
+        **{name: getattr(spec, name) for name in SHARED},
         associativity=run.spec.train.associativity,
         id2label=dict(enumerate(names)),
         label2id={name: number for number, name in enumerate(names)},

@@ -45,6 +45,8 @@ class LDRUConfig(PretrainedConfig):
         operator: str = "mlp",
         dropout: float = 0.01,
         activation: str = "silu",
+        gates: str = "centred",
+        embedding_std: float = 0.02,
         leaf_block: bool = False,
         backend: str = "auto",
         associativity: float = 0.0,
@@ -53,6 +55,7 @@ class LDRUConfig(PretrainedConfig):
     ) -> None:
         self.vocab_size, self.dim, self.operator = vocab_size, dim, operator
         self.dropout, self.activation, self.leaf_block = dropout, activation, leaf_block
+        self.gates, self.embedding_std = gates, embedding_std
         self.backend, self.associativity = backend, associativity
         super().__init__(pad_token_id=pad_token_id, **others)
 
@@ -77,12 +80,15 @@ class LDRUModel(LDRUPreTrainedModel):
         check_sizes(vocab_size=config.vocab_size)
         if not config.associativity >= 0:
             raise LdruError(f"associativity must not be negative, got {config.associativity}")
-        self.embedding: nn.Module = Embedding(config.vocab_size, config.dim)
+        self.embedding: nn.Module = Embedding(
+            config.vocab_size, config.dim, std=config.embedding_std
+        )
         self.encoder = LDRU(
             dim=config.dim,
             operator=config.operator,
             dropout=config.dropout,
             activation=config.activation,
+            gates=config.gates,
             leaf_block=config.leaf_block,
             backend=config.backend,
         )

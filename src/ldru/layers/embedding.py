@@ -10,14 +10,18 @@ SMALL_VOCABULARY = 64
 
 
 class Embedding(nn.Embedding):
-    """Token embedding; normal of deviation 0.02.
+    """Token embedding; normal of deviation `std` at the start.
 
     On a GPU a small vocabulary goes through kernels of our own: the gradient of PyTorch's sorts the
     tokens, and adds in an order that differs from run to run.
     """
 
+    def __init__(self, vocab_size: int, dim: int, *, std: float = 0.02) -> None:
+        self.std = std  # before the parent, which draws the weight
+        super().__init__(vocab_size, dim)
+
     def reset_parameters(self) -> None:
-        nn.init.normal_(self.weight, std=0.02)
+        nn.init.normal_(self.weight, std=self.std)
 
     def forward(self, tokens: Tensor) -> Tensor:
         return look_up(self.weight, tokens)

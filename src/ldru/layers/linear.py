@@ -21,11 +21,18 @@ class Linear(nn.Linear):
 
 
 class GlorotLinear(Linear):
-    """Linear layer; Glorot normal, zero bias."""
+    """Linear layer; Glorot normal.
+
+    offset: what the bias starts at.
+    """
+
+    def __init__(self, in_features: int, out_features: int, *, offset: float = 0.0) -> None:
+        self.offset = offset  # before the parent, which draws the parameters
+        super().__init__(in_features, out_features)
 
     def reset_parameters(self) -> None:
         nn.init.xavier_normal_(self.weight)
-        nn.init.zeros_(self.bias)
+        nn.init.constant_(self.bias, self.offset)
 
 
 class IdentityLinear(Linear):

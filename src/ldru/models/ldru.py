@@ -39,6 +39,9 @@ from ldru.tree import (
 
 Empty = Literal["error", "zero", "learned"]
 
+LARGEST_STD = 100.0
+"""Of embeddings at the start: far within the range of float16, which kernels store them as."""
+
 
 class LDRU(nn.Module):
     """Encode words of vectors in logarithmic depth: [batch, length, dim] -> [batch, dim].
@@ -49,6 +52,8 @@ class LDRU(nn.Module):
 
     operator: a name of `OPERATORS`, or a module [..., dim], [..., dim] -> [..., dim].
     activation: of the residual block and of the MLP operator's gates.
+    gates: what these start around (see `MLPOperator`): "centred" as the paper's, or "open", so that
+        an untrained encoder is near the sum of its inputs. Long inputs and wide states want "open".
     leaf_block: one more residual block, with its own weights, on the inputs. The paper's parameter
         totals fit a model with such a block, its text describes none.
     backend: a name of `ldru.models.backends.BACKENDS`, or "auto" for the first that can run a call.
@@ -73,6 +78,7 @@ class LDRU(nn.Module):
         operator: str | nn.Module = "mlp",
         dropout: float = 0.1,
         activation: str = "relu",
+        gates: str = "centred",
         leaf_block: bool = False,
         backend: str = "auto",
         empty: Empty = "error",
@@ -85,7 +91,11 @@ class LDRU(nn.Module):
         activation_named(activation)
         self.dim, self.backend = dim, backend
         if isinstance(operator, str):
-            operator = build_operator(operator, dim=dim, activation=activation)
+            operator = build_operator(operator, dim=dim, activation=activation, gates=gates)
+        elif gates != "centred":
+            raise LdruError(
+                f"gates={gates!r} is for operators by name; let {type(operator).__name__} start so"
+            )
         self.operator = operator
         self.block = ResidualBlock(dim=dim, activation=activation)
         self.dropout = Dropout(rate=dropout)
@@ -267,6 +277,9 @@ def _loss_in_range(combine: Combine, levels: list[Level]) -> Tensor:
 class LDRUClassifier(nn.Module):
     """Classify token sequences: embedding, LDRU, linear head.
 
+    embedding_std: deviation of the embeddings at the start. With many rare tokens a smaller one
+        lets training outweigh what was drawn for them.
+
     >>> model = ldru.LDRUClassifier(vocab_size=2, num_classes=3, dim=16)
     >>> model(torch.tensor([[0, 1, 1, 0]])).shape, len(model.levels(torch.tensor([[0, 1, 1, 0]])))
     (torch.Size([1, 3]), 3)
@@ -281,19 +294,26 @@ class LDRUClassifier(nn.Module):
         operator: str | nn.Module = "mlp",
         dropout: float = 0.1,
         activation: str = "relu",
+        gates: str = "centred",
+        embedding_std: float = 0.02,
         leaf_block: bool = False,
         backend: str = "auto",
     ) -> None:
         super().__init__()
         check_sizes(vocab_size=vocab_size, num_classes=num_classes)
         _check_dim(dim)
+        if not 0 < embedding_std <= LARGEST_STD:
+            raise LdruError(
+                f"embedding_std is a deviation in (0, {LARGEST_STD}], got {embedding_std}"
+            )
         self.vocab_size, self.num_classes = vocab_size, num_classes
-        self.embedding = Embedding(vocab_size, dim)
+        self.embedding = Embedding(vocab_size, dim, std=embedding_std)
         self.encoder = LDRU(
             dim=dim,
             operator=operator,
             dropout=dropout,
             activation=activation,
+            gates=gates,
             leaf_block=leaf_block,
             backend=backend,
         )

@@ -22,6 +22,9 @@ class LDRUSpec(ModelSpec):
         operator: mlp, grc, gated_sum, linear or element_sum.
         dropout: rate after each level; None leaves it to who trains the model, else it is 0.1.
         activation: relu or silu, in the residual block and the MLP operator's gates.
+        gates: of the MLP operator, centred (around zero, the paper's) or open (around one) at the
+            start.
+        embedding_std: deviation of the embeddings at the start.
         leaf_block: one more residual block on the embeddings.
         backend: fused (Triton kernels), batched, reference, or auto for the fastest that can run.
     """
@@ -30,6 +33,8 @@ class LDRUSpec(ModelSpec):
     operator: str = "mlp"
     dropout: float | None = None
     activation: str = "relu"
+    gates: str = field(default="centred", metadata=LATER)
+    embedding_std: float = field(default=0.02, metadata=LATER)
     leaf_block: bool = False
     backend: str = "auto"
 
@@ -43,6 +48,8 @@ class LDRUSpec(ModelSpec):
             operator=self.operator,
             dropout=0.1 if self.dropout is None else self.dropout,
             activation=self.activation,
+            gates=self.gates,
+            embedding_std=self.embedding_std,
             leaf_block=self.leaf_block,
             backend=self.backend,
         )

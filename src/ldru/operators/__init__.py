@@ -57,10 +57,12 @@ def register_operator(name: str, operator: Callable[..., nn.Module]) -> None:
     OPERATORS[name] = operator
 
 
-def build_operator(name: str, *, dim: int, activation: str) -> nn.Module:
-    """An operator by name; the activation is the MLP operator's, the others state their own."""
+def build_operator(name: str, *, dim: int, activation: str, gates: str = "centred") -> nn.Module:
+    """An operator by name; activation and gates are those of the MLP operator alone."""
     if name not in OPERATORS:
         raise unknown_name("operator", name, OPERATORS)
     if name == "mlp":
-        return MLPOperator(dim=dim, activation=activation)
+        return MLPOperator(dim=dim, activation=activation, gates=gates)
+    if gates != "centred":
+        raise LdruError(f"the operator {name!r} has no gates that start {gates}: leave gates out")
     return OPERATORS[name](dim=dim)

@@ -3,8 +3,12 @@
 import torch
 from torch import Tensor, nn
 
+from ldru.base.errors import unknown_name
 from ldru.layers.activations import activation_named
 from ldru.layers.linear import GlorotLinear, IdentityLinear
+
+GATES = {"centred": 0.0, "open": 1.0}
+"""What gates begin around: zero, as the paper has it, or one."""
 
 
 class MLPOperator(nn.Module):
@@ -15,14 +19,20 @@ class MLPOperator(nn.Module):
 
     The projections start as the identity, so that it starts near a gated sum. (Without gates a sum
     is associative.)
+
+    gates: what they start around. "centred" ones start around zero, as the paper's: then a tree
+        begins as a product of many random factors, and hardly tells apart what its leaves have in
+        common. "open" ones start around one: then it begins near the sum of its leaves.
     """
 
-    def __init__(self, *, dim: int, activation: str = "relu") -> None:
+    def __init__(self, *, dim: int, activation: str = "relu", gates: str = "centred") -> None:
         super().__init__()
+        if gates not in GATES:
+            raise unknown_name("start of gates", gates, GATES)
         self.dim, self.activation = dim, activation
         self.expand = GlorotLinear(2 * dim, 2 * dim)
         self.hidden = GlorotLinear(2 * dim, 4 * dim)
-        self.gates = GlorotLinear(4 * dim, 2 * dim)
+        self.gates = GlorotLinear(4 * dim, 2 * dim, offset=GATES[gates])
         self.left = IdentityLinear(dim, dim)
         self.right = IdentityLinear(dim, dim)
         self.out = IdentityLinear(dim, dim)

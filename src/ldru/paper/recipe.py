@@ -1,35 +1,48 @@
 """Recipes: settings of an LDRU and of its training that belong together. They are data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ldru.base.errors import LdruError, unknown_name
 from ldru.models.registry import model_name, model_spec
 from ldru.models.settings import LDRUSpec
 from ldru.models.spec import ModelSpec
-from ldru.paper.settings import default_model, study_of, study_training
+from ldru.paper.settings import (
+    MODEL_SETTINGS,
+    TEXT,
+    Study,
+    default_model,
+    per_task,
+    study_of,
+    study_training,
+)
 from ldru.tasks.spec import TaskSpec
 from ldru.training.spec import TrainSpec
 
-RecipeName = Literal["random_trees", "paper"]
+RecipeName = Literal["random_trees", "open_gates", "paper"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How to train an LDRU on a regular language.
+    """How to train an LDRU on the tasks of a study.
+
+    What is None there, and the batch size of texts, is left to the task.
 
     >>> found = ldru.recipe("random_trees")
     >>> found.model.leaf_block, found.train.random_trees, found.train.l2
     (True, 0.5, 0.0)
     """
 
+    study: Study
     model: LDRUSpec
     train: TrainSpec
 
 
+PAPER: RecipeName = "paper"
 RECIPES: dict[str, Recipe] = {
     # Chosen on languages other than the paper's 21: results/recipe_search.md.
     "random_trees": Recipe(
+        study="regular",
         model=LDRUSpec(leaf_block=True, dropout=0.15),
         train=TrainSpec(
             steps=100_000,
@@ -40,13 +53,30 @@ RECIPES: dict[str, Recipe] = {
             dropout_rise=1.0,
         ),
     ),
-    # The settings of the paper's text; what depends on the task is left open.
-    "paper": Recipe(model=LDRUSpec(), train=TrainSpec()),
+    # Chosen on training texts of AG's News: docs/text.md.
+    "open_gates": Recipe(
+        study="text",
+        model=replace(
+            LDRUSpec(**MODEL_SETTINGS["text"]["ldru"]),  # type: ignore[arg-type]
+            gates="open",
+            embedding_std=0.004,
+            dropout=0.1,
+        ),
+        train=replace(TEXT, decay="cosine"),
+    ),
+    # The settings of the paper's text; it has others for each study, and leaves open what depends
+    # on the task.
+    PAPER: Recipe(study="regular", model=LDRUSpec(), train=TrainSpec()),
 }
+OURS = {found.study: name for name, found in RECIPES.items() if name != PAPER}
+"""What an LDRU has by default, by study; without one of its own, a study has the paper's."""
+
+WANTED = {"regular": "a regular language", "listops": "ListOps", "text": "a set of texts"}
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by name: `random_trees`, which is ours, or `paper`.
+    """A recipe by name: `random_trees` for regular languages and `open_gates` for texts, which are
+    ours, or `paper`.
 
     >>> chosen = ldru.recipe("random_trees")
     >>> runs = ldru.train("dyck_2", model=ldru.LDRUSpec(dim=8), settings=chosen.train, steps=2)
@@ -63,16 +93,19 @@ def settings_by(
 ) -> tuple[ModelSpec, TrainSpec]:
     """A model and its training by a recipe; a model that is no name stays as it is given.
 
-    name: None takes ours for an LDRU on a regular language, and the paper's settings otherwise.
+    name: None takes ours for an LDRU where we have one, and the paper's settings otherwise.
     """
-    chosen = recipe("random_trees" if name is None else name)
-    kind = model_name(model_spec(model))
-    is_for_it = kind == "ldru" and study_of(task) == "regular"
-    if not is_for_it and name not in (None, "paper"):
+    kind, study = model_name(model_spec(model)), study_of(task)
+    ours = OURS.get(study) if kind == "ldru" and study is not None else None
+    chosen = recipe(ours or PAPER if name is None else name)
+    if name in (None, PAPER) and chosen is RECIPES[PAPER]:
+        return default_model(task, model), study_training(task, kind)
+    if name not in (None, ours):
         raise LdruError(
-            f"the recipe {name} is for an LDRU on a regular language, not for {kind} on "
+            f"the recipe {name} is for an LDRU on {WANTED[chosen.study]}, not for {kind} on "
             f"{task.name}: leave it out"
         )
-    if not is_for_it:
-        return default_model(task, model), study_training(task, kind)
-    return chosen.model if isinstance(model, str) else model, chosen.train
+    settings = chosen.model if isinstance(model, str) else model
+    return settings, replace(
+        chosen.train, batch_size=per_task(task).batch_size or chosen.train.batch_size
+    )

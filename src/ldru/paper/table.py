@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from ldru.base.errors import LdruError, unknown_name
 from ldru.evaluation.lengths import WORDS
 from ldru.models.spec import ModelSpec
+from ldru.paper.recipe import PAPER, RecipeName, settings_by
 from ldru.paper.settings import completed
 from ldru.tasks.find import as_task
 from ldru.tasks.spec import TaskSpec
@@ -29,7 +30,9 @@ class Reported:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One way of training a model; train: None for the paper's way on the task.
+    """One way of training a model.
+
+    train: None for the way of the recipe on the task.
 
     >>> ldru.Column(model=ldru.LDRUSpec(dim=32)).train is None
     True
@@ -37,6 +40,7 @@ class Column:
 
     model: ModelSpec
     train: TrainSpec | None = None
+    recipe: RecipeName = PAPER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +111,8 @@ class Table:
     def setup(self, task: str, label: str) -> Setup:
         """The model and training of a task and column, alike for every seed."""
         column, found = self.columns[label], as_task(task)
-        model, train = completed(found, column.model, column.train)
+        by_recipe = settings_by(column.recipe, found.spec, column.model)[1]
+        model, train = completed(found, column.model, column.train or by_recipe)
         if self.share != 1:
             assert train.steps is not None
             train = replace(train, steps=max(1, round(train.steps * self.share)))

@@ -59,8 +59,9 @@ def train(
     model: a name of `MODELS` with the recipe's settings, or an architecture's own settings.
     seeds: one model each; a number n stands for the seeds 0 to n - 1.
     settings: of the training, instead of the recipe's; what they leave open is the paper's.
-    recipe: `random_trees`, which is ours and what an LDRU on a regular language has by default, or
-        `paper`, the settings of the paper's text, as all else has them.
+    recipe: `random_trees` and `open_gates`, which are ours and what an LDRU has by default on a
+        regular language and on texts, or `paper`, the settings of the paper's text, as all else
+        has them.
     init_from: a run folder whose weights every model starts from.
     out, resume, device, checkpoint_seconds, observers: see `Execution`.
     progress: show a bar, or lines where standard error is a file.
