@@ -22,6 +22,7 @@ FILE = "verdicts.json"
 JUDGED = (
     TABLES["recipes"].restricted(columns=["random_trees"]),
     TABLES["labels"].restricted(columns=["factors"]),
+    TABLES["classes"],
     TABLES["leaf_block"],
     TABLES["state_tracking"].restricted(columns=["ldru_factors"]),
 )
@@ -128,7 +129,8 @@ def verdicts_markdown(found: Mapping[tuple[str, str], Mapping[int, VerdictRecord
     """A row for each task and column; what differs by seed is listed seed by seed."""
     lines = [
         "**verdicts.** Of LDRUs of the tables recipes (random_trees is our own recipe), labels "
-        "(factors: the same, told more), leaf_block and state_tracking (ldru_factors: told more): "
+        "(factors: the same, told more), classes (told the algebra, by steps of batches of 64), "
+        "leaf_block and state_tracking (ldru_factors: told more): "
         "the states of the exact machine, whether that is right at every length, and what is known "
         "of the network itself, by seed. A network errs *at n* where a wrong word of n symbols was "
         "found, *by 2^k* where a sampled one of up to 2^k was.",

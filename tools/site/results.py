@@ -24,6 +24,7 @@ TITLES = {
     "verdicts": "Verdicts at every length",
     "certificates": "Certificates",
     "hard_tests": "Hard test words",
+    "classes": "Classes of all nodes",
     "central": "The paper's central table",
     "central_id": "The central table, at training lengths",
     "training_length": "Longer training words",
