@@ -8,9 +8,11 @@ from torch.nn import functional
 
 import ldru
 from ldru.models.settings import LDRUSpec, RNNSpec
+from ldru.tasks.listops.expressions import decode
 from ldru.training.fleet import Fleet
 from ldru.training.spec import TrainSpec
 from ldru.tree import RandomTrees
+from tests.tasks.test_listops_stretches import completed
 from tests.training.test_prefixes import SETTINGS, member, take
 
 TOLD = {"labels": "factors", "random_trees": 0.5}
@@ -41,6 +43,34 @@ def test_the_loss_is_the_mean_over_all_labelled_stretches_by_size(is_random):
         assert sizes.count(length) == 8
         want = torch.stack(parts).sum() / sum(sizes)
         torch.testing.assert_close(losses[row], want, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("is_random", [False, True])
+def test_listops_is_told_the_values_of_stretches(is_random, small_listops):
+    """Against the literal loop, over words of unlike lengths; every stretch is written out."""
+    spec = LDRUSpec(dim=4, dropout=0.0)
+    kinds = [("listops_40", 0), ("listops_40", 1), ("listops_50", 1)]
+    fleet = Fleet([member(*kind, spec=spec, **TOLD) for kind in kinds])
+    batch = fleet.draw(fleet.plan(0, 1)[0].length)
+    losses = fleet.losses_along_trees(batch) if is_random else fleet.losses(batch)
+    keys = fleet.draws.tree_keys(fleet.step_number, batch_size=8)
+    for row, one in enumerate(fleet.members):
+        model = one.build(vocab_size=15, num_classes=10).double()
+        model.load_state_dict(fleet.weights(row))
+        loss = size = 0
+        for tokens, length, key in zip(
+            batch.tokens[row], batch.lengths[row], keys[row], strict=True
+        ):
+            word = tokens[:length]
+            trees = RandomTrees(key[None], len(word), None, SETTINGS.merge_share)
+            nodes = along(model, word, trees.draw()) if is_random else balanced(model, word)
+            for node, begin, end in nodes:
+                text = completed(decode(word[begin:end]))
+                if text is not None:
+                    label = torch.tensor([ldru.listops.evaluate(text)])
+                    own = functional.cross_entropy(model.head(node)[None], label)
+                    loss, size = loss + (end - begin) * own, size + end - begin
+        torch.testing.assert_close(losses[row], loss / size, rtol=0, atol=1e-12)
 
 
 def leaves(model, word):
@@ -91,9 +121,11 @@ def test_alone_as_in_a_fleet():
             torch.testing.assert_close(together.weights(index)[name], weights, rtol=0, atol=1e-8)
 
 
-def test_what_has_no_factors_says_so():
+def test_what_has_no_factors_says_so(small_listops):
     with pytest.raises(ldru.LdruError, match="'factors' goes with no associativity loss"):
         replace(SETTINGS, labels="factors", associativity=1.0).check()
+    with pytest.raises(ldru.LdruError, match="no prefixes: train it with labels='words' or 'fac"):
+        Fleet([member("listops_40", labels="prefixes")])
     with pytest.raises(ldru.LdruError, match="RNNClassifier gives no answer to factors of words"):
         Fleet([member(spec=RNNSpec(), labels="factors")])
 

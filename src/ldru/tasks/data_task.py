@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ldru.base.errors import LdruError, unknown_name
 from ldru.base.files import check_writable, lock, sweep
@@ -31,6 +32,9 @@ class DataTask(Task):
     open_set: "train", "validation" or the name of a test set -> its words.
     read_texts: texts -> tokens, or an error that says what is wrong with one of them.
     solve: words -> their right labels, where somebody knows.
+    label_stretches: tokens [..., batch, length], and where stretches of words begin and end among
+        all of them [..., rows] -> their labels, -1 where there is none; where parts of words mean
+        something too.
     find_vocabulary: the checksum of what texts are read with now, None where nothing is there.
     is_own: whether it does not come with the library, and cannot be found by its name.
 
@@ -49,6 +53,7 @@ class DataTask(Task):
     open_set: Callable[[str], WordSet]
     read_texts: Callable[[Sequence[str]], list[Encoded]]
     solve: Callable[[Sequence[Tokens]], list[int]] | None = None
+    label_stretches: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
     labels: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ("accuracy",)
     find_vocabulary: Callable[[], str | None] = lambda: None

@@ -21,12 +21,14 @@ from ldru.evaluation.answers import ask
 from ldru.layers.dropout import Dropout, Keyed, rate_buffers
 from ldru.layers.seeded import drawn
 from ldru.tasks.batch import PaddedBatch
+from ldru.tasks.data_task import DataTask
 from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.task import Task, Tokens
 from ldru.training.composed_words import ComposedWords
 from ldru.training.distributed import ALONE, Group
 from ldru.training.draws import make_draws
 from ldru.training.draws.base import random_tree_steps
+from ldru.training.draws.data import DataDraws
 from ldru.training.draws.regular import RegularDraws
 from ldru.training.fused_optimizer import make_optimizer
 from ldru.training.hard_words import SEARCH_EVERY, HardWords
@@ -287,7 +289,6 @@ class Fleet:
 
     def _factor_losses(self, tokens: Tensor, scores: Tensor, begin: Tensor, end: Tensor) -> Tensor:
         """Of stretches of words, as a model's `factors` gives them, each [members, rows, ...]."""
-        assert isinstance(self.draws, RegularDraws)
         labels = self.draws.label_factors(tokens, begin, end)
         return factor_cross_entropy(scores, labels, end - begin, self._classes)
 
@@ -417,11 +418,8 @@ class Fleet:
         return {"parameters": self.parameters.matrix, **averages, **self.optimizer.state}
 
     def _check_labels(self) -> None:
-        if not isinstance(self.draws, RegularDraws):
-            raise LdruError(
-                f"{self.members[0].task.name!r} is a data set, which labels whole words: train it "
-                "with labels='words'"
-            )
+        if isinstance(self.draws, DataDraws):
+            _check_stretches(self.draws.tasks, self.settings.labels)
         _check_answers(self.skeleton, self.settings.labels)
 
     def _make_compositions(self) -> ComposedWords:
@@ -533,6 +531,26 @@ def _check_method(model: nn.Module, method: str, setting: str) -> None:
         raise LdruError(
             f"{type(model).__name__} reduces words by no operator in a tree: train it with "
             f"{setting}=0"
+        )
+
+
+def _check_stretches(tasks: Sequence[DataTask], labels: str) -> None:
+    """Raise unless data sets label what a model is to be told of."""
+    ways = {task.label_stretches for task in tasks}
+    if None in ways:
+        raise LdruError(
+            f"{tasks[0].name!r} is a data set, which labels whole words: train it with "
+            "labels='words'"
+        )
+    if labels != "factors":
+        raise LdruError(
+            f"{tasks[0].name!r} is a data set, which labels stretches of words, but no {labels}: "
+            "train it with labels='words' or 'factors'"
+        )
+    if len(ways) > 1:
+        raise LdruError(
+            f"members of a fleet label stretches in one way, {', '.join(t.name for t in tasks)} "
+            "have several: train each by itself"
         )
 
 

@@ -60,7 +60,8 @@ class TrainSpec:
         keep: which weights a run has in the end, and is validated with.
         labels: what a model is told: the labels of words, also those of all their prefixes
             ("prefixes", in steps along the balanced tree), or those of all stretches of words that
-            the tree has a node for ("factors"), with their classes in the monoid ("classes").
+            the tree has a node for ("factors"; of ListOps, completed), with their classes in the
+            monoid ("classes").
     """
 
     steps: int | None = None

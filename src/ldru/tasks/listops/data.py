@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from torch import Tensor
 
 from ldru.base.errors import LdruError
 from ldru.base.json import digest
 from ldru.tasks.data_task import TRAIN, VALIDATION, DataTask, data_folder, kept
 from ldru.tasks.listops.expressions import TOKENS, IntArray, encode, values
 from ldru.tasks.listops.generator import Generator, Grammar, draw_distinct
+from ldru.tasks.listops.stretches import stretch_values
 from ldru.tasks.spec import TaskSpec
 from ldru.tasks.task import Encoded
 from ldru.tasks.word_set import WordSet
@@ -26,6 +28,9 @@ VERSION = 1
 """Raised when the same settings draw other words than before."""
 
 SEED = 0
+MAX_DEPTH = 3
+"""Of training words."""
+
 VALIDATION_WORDS = 2048
 TEST_WORDS = 10_000
 MOST_WORDS = 10**8
@@ -36,7 +41,7 @@ BINS = ((5, 20), (21, 40), (41, 60), (61, 80), (81, 100), (101, 200))
 class Source:
     """Where a set of words comes from; stream: sets the draws of different sets apart."""
 
-    max_depth: int = 3
+    max_depth: int = MAX_DEPTH
     max_arguments: int = 9
     low: int = 5
     high: int = 40
@@ -80,6 +85,7 @@ def listops_task(name: str) -> DataTask | None:
         open_set=open_set,
         read_texts=lambda texts: [Encoded(encode(text)) for text in texts],
         solve=_solve,
+        label_stretches=_label_stretches,
     )
 
 
@@ -137,6 +143,11 @@ def _kept(source: Source) -> WordSet:
         return word_set(source.draw(excluded))
 
     return kept(data_folder() / "listops" / digest(settings), make, about=settings)
+
+
+def _label_stretches(tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+    """The values of stretches of training words, completed."""
+    return stretch_values(tokens, begin, end, most_open=MAX_DEPTH - 1)
 
 
 def _solve(words: Sequence[IntArray]) -> list[int]:

@@ -39,6 +39,14 @@ class Draws(ABC):
     def longest(self, settings: TrainSpec) -> int:
         """The greatest length that can be planned."""
 
+    @abstractmethod
+    def label_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+        """The labels of stretches of words, -1 where there is none: [members, rows] -> same.
+
+        tokens: [members, batch, length]; begin, end: places among all tokens of a member, the same
+            where there is no stretch.
+        """
+
     def tree_keys(self, step: Tensor, *, batch_size: int) -> Tensor:
         """A key for the random tree of each word of a step: [members, batch, 2]."""
         key = fold(self.keys[Stream.TREES], step)

@@ -134,6 +134,11 @@ class DataDraws(Draws):
     def longest(self, settings: TrainSpec) -> int:
         return max(padded_length(int(words.lengths.max())) for words, _ in self._trained[1])
 
+    def label_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+        label = self.tasks[0].label_stretches
+        assert label is not None, "labels of factors were checked before"
+        return label(tokens, begin, end)
+
     def row_keys(self, step: Tensor, *, num_layers: int, batch_size: int) -> Tensor:
         if support.why_not(self.device):
             return super().row_keys(step, num_layers=num_layers, batch_size=batch_size)

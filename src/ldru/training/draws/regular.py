@@ -78,11 +78,6 @@ class RegularDraws(Draws):
         return torch.stack(found, dim=-1)
 
     def label_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
-        """The labels of stretches of words, -1 where there is none: [members, rows] -> same.
-
-        tokens: [members, batch, length]; begin, end: places among all tokens of a member, the same
-            where there is no stretch.
-        """
         return self._ends_of(tokens, begin, end, *self._machines)
 
     def classify_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
