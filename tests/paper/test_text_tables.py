@@ -31,6 +31,19 @@ def test_every_number_of_the_paper_has_its_cell():
     assert len(table.seeds) == 5
 
 
+def test_a_column_by_recipe_leaves_to_the_task_what_the_recipe_does():
+    found = {
+        task: TABLES["text_recipes"].setup(task, "open_gates") for task in ("sst2", "cola", "mrpc")
+    }
+    chosen = ldru.recipe("open_gates")
+    assert all(setup.model == chosen.model for setup in found.values())
+    trained = [(each.train.batch_size, each.train.learning_rate) for each in found.values()]
+    assert trained == [(128, 1e-4), (128, 1e-5), (32, 1e-5)]
+    assert {each.train.decay for each in found.values()} == {"cosine"}
+    paper = TABLES["text_recipes"].setup("sst2", "ldru").train
+    assert (paper.decay, paper.associativity) == ("none", 0.1)
+
+
 def test_the_papers_f1_cannot_be_that_of_the_positive_class():
     """With so few wrong answers among 279 paraphrases and 129 others, GLUE's F1 is higher."""
     for model, cell in values("nlp")["mrpc_f1"].items():
