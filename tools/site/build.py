@@ -32,8 +32,8 @@ def written_pages(root: Path) -> list[str]:
     """The Markdown files of the repository that are pages as they stand."""
     return [
         *(str(path.relative_to(root)) for path in sorted((root / "docs").rglob("*.md"))),
-        *("results/README.md", "results/recipe_search.md", "benchmarks/README.md"),
-        *("CONTRIBUTING.md", "CHANGELOG.md"),
+        *("results/README.md", "results/recipe_search.md", "results/data_search.md"),
+        *("benchmarks/README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     ]
 
 

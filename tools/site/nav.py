@@ -65,6 +65,7 @@ def nav(sections: list[Section]) -> Nav:
                 {"Accuracy by length": "results/by_length.md"},
                 *_entries(tables),
                 {"The search for a recipe": "results/recipe_search.md"},
+                {"The same for texts and ListOps": "results/data_search.md"},
             ]
         },
         {"Benchmarks": "benchmarks/index.md"},
