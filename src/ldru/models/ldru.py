@@ -302,9 +302,9 @@ class LDRUClassifier(nn.Module):
         super().__init__()
         check_sizes(vocab_size=vocab_size, num_classes=num_classes)
         _check_dim(dim)
-        if not 0 < embedding_std <= LARGEST_STD:
+        if not isinstance(embedding_std, int | float) or not 0 < embedding_std <= LARGEST_STD:
             raise LdruError(
-                f"embedding_std is a deviation in (0, {LARGEST_STD}], got {embedding_std}"
+                f"embedding_std is a deviation in (0, {LARGEST_STD:g}], got {embedding_std!r}"
             )
         self.vocab_size, self.num_classes = vocab_size, num_classes
         self.embedding = Embedding(vocab_size, dim, std=embedding_std)

@@ -21,13 +21,13 @@ class MLPOperator(nn.Module):
     is associative.)
 
     gates: what they start around. "centred" ones start around zero, as the paper's: then a tree
-        begins as a product of many random factors, and hardly tells apart what its leaves have in
-        common. "open" ones start around one: then it begins near the sum of its leaves.
+        begins as a product of many random factors, and words that share most of their symbols have
+        unlike codes. "open" ones start around one: then it begins near the sum of its leaves.
     """
 
     def __init__(self, *, dim: int, activation: str = "relu", gates: str = "centred") -> None:
         super().__init__()
-        if gates not in GATES:
+        if not isinstance(gates, str) or gates not in GATES:
             raise unknown_name("start of gates", gates, GATES)
         self.dim, self.activation = dim, activation
         self.expand = GlorotLinear(2 * dim, 2 * dim)
