@@ -126,6 +126,10 @@ def test_what_has_no_factors_says_so(small_listops):
         replace(SETTINGS, labels="factors", associativity=1.0).check()
     with pytest.raises(ldru.LdruError, match="no prefixes: train it with labels='words' or 'fac"):
         Fleet([member("listops_40", labels="prefixes")])
+    one, other = (member("listops_40", seed, labels="factors") for seed in range(2))
+    other = replace(other, task=replace(other.task, label_stretches=lambda *places: places[1]))
+    with pytest.raises(ldru.LdruError, match="listops_40, listops_40 have several: train each by"):
+        Fleet([one, other])
     with pytest.raises(ldru.LdruError, match="RNNClassifier gives no answer to factors of words"):
         Fleet([member(spec=RNNSpec(), labels="factors")])
 

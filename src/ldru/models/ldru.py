@@ -53,7 +53,7 @@ class LDRU(nn.Module):
     operator: a name of `OPERATORS`, or a module [..., dim], [..., dim] -> [..., dim].
     activation: of the residual block and of the MLP operator's gates.
     gates: what these start around (see `MLPOperator`): "centred" as the paper's, or "open", so that
-        an untrained encoder is near the sum of its inputs. Long inputs and wide states want "open".
+        an untrained encoder is near the sum of its inputs. Texts want "open".
     leaf_block: one more residual block, with its own weights, on the inputs. The paper's parameter
         totals fit a model with such a block, its text describes none.
     backend: a name of `ldru.models.backends.BACKENDS`, or "auto" for the first that can run a call.

@@ -21,8 +21,8 @@ class MLPOperator(nn.Module):
     is associative.)
 
     gates: what they start around. "centred" ones start around zero, as the paper's: then a tree
-        begins as a product of many random factors, and words that share most of their symbols have
-        unlike codes. "open" ones start around one: then it begins near the sum of its leaves.
+        begins as a product of many random factors, and one changed leaf changes much of a code.
+        "open" ones start around one: then it begins near the sum of its leaves.
     """
 
     def __init__(self, *, dim: int, activation: str = "relu", gates: str = "centred") -> None:

@@ -75,8 +75,9 @@ WANTED = {"regular": "a regular language", "listops": "ListOps", "text": "a set 
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by name: `random_trees` for regular languages and `open_gates` for texts, which are
-    ours, or `paper`.
+    """A recipe by name: ours are `random_trees` for languages and `open_gates` for texts.
+
+    The third, `paper`, has the settings of the paper's text.
 
     >>> chosen = ldru.recipe("random_trees")
     >>> runs = ldru.train("dyck_2", model=ldru.LDRUSpec(dim=8), settings=chosen.train, steps=2)
@@ -97,10 +98,11 @@ def settings_by(
     """
     kind, study = model_name(model_spec(model)), study_of(task)
     ours = OURS.get(study) if kind == "ldru" and study is not None else None
-    chosen = recipe(ours or PAPER if name is None else name)
-    if name in (None, PAPER) and chosen is RECIPES[PAPER]:
+    name = (ours or PAPER) if name is None else name
+    chosen = recipe(name)
+    if name == PAPER:
         return default_model(task, model), study_training(task, kind)
-    if name not in (None, ours):
+    if name != ours:
         raise LdruError(
             f"the recipe {name} is for an LDRU on {WANTED[chosen.study]}, not for {kind} on "
             f"{task.name}: leave it out"
