@@ -12,7 +12,8 @@ import ldru
 from ldru.base.randomness import fold, seed_key
 from ldru.layers.dropout import Dropout, rate_buffers
 from ldru.operators import MLPOperator
-from ldru.training.fleet import WITH_ASSOCIATIVITY, call_method
+from ldru.training.fleet import call_method
+from ldru.training.lessons import WITH_ASSOCIATIVITY
 
 pytest.importorskip("triton")
 from ldru.kernels import elements

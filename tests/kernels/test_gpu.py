@@ -10,7 +10,8 @@ from ldru.base.precision import products_in
 from ldru.base.randomness import fold, seed_key
 from ldru.training.capture import CapturedSteps
 from ldru.training.draws.regular import training_lengths
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 pytestmark = pytest.mark.gpu

@@ -14,7 +14,8 @@ from ldru.layers.dropout import Dropout, Keyed, rate_buffers
 from ldru.models.registry import MODELS, model_name
 from ldru.paper.settings import SIZES, default_model
 from ldru.tasks.spec import TaskSpec
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 # Small versions of large models. One that is not listed is tested in its default size.

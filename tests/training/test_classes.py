@@ -22,7 +22,7 @@ def test_the_loss_is_that_of_labels_and_of_classes(is_random):
     tasks = ["modular_arithmetic", "dyck_2"]
     fleet = Fleet([member(name, spec=LDRUSpec(dim=4, dropout=0.0), **TOLD) for name in tasks])
     batch = fleet.draw(8)
-    losses = fleet.losses_along_trees(batch) if is_random else fleet.losses(batch)
+    losses = fleet.losses(batch, is_random=is_random)
     keys = fleet.draws.tree_keys(fleet.step_number, batch_size=8)
     for row, one in enumerate(fleet.members):
         found = ldru.monoid(one.task)

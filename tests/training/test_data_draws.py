@@ -18,8 +18,9 @@ from ldru.tasks.task import Encoded
 from ldru.tasks.word_set import WordSet
 from ldru.training.checkpoint import Checkpoint
 from ldru.training.draws.data import PLANNED, POOL, DataDraws
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
 from ldru.training.loop import REPORT_EVERY, train_fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 SETTINGS = TrainSpec(

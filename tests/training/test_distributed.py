@@ -62,7 +62,8 @@ def test_shares_are_a_partition():
 
 
 def test_reproducing_is_for_engines(capsys, monkeypatch):
-    monkeypatch.setattr("ldru.training.distributed.this_process", lambda: Group(rank=0, size=2))
+    for name, value in {"TORCHELASTIC_RUN_ID": "one", "RANK": "0", "WORLD_SIZE": "2"}.items():
+        monkeypatch.setenv(name, value)  # as torchrun does
     with pytest.raises(SystemExit) as stop:
         main(["reproduce", "run", "central"])
     assert stop.value.code == 2

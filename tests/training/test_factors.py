@@ -24,7 +24,7 @@ def test_the_loss_is_the_mean_over_all_labelled_stretches_by_size(is_random):
     tasks = ["modular_arithmetic", "dyck_2"]
     fleet = Fleet([member(name, spec=LDRUSpec(dim=4, dropout=0.0), **TOLD) for name in tasks])
     batch = fleet.draw(8)
-    losses = fleet.losses_along_trees(batch) if is_random else fleet.losses(batch)
+    losses = fleet.losses(batch, is_random=is_random)
     keys = fleet.draws.tree_keys(fleet.step_number, batch_size=8)
     for row, one in enumerate(fleet.members):
         model = one.build(vocab_size=one.task.vocab_size, num_classes=one.task.num_classes).double()
@@ -52,7 +52,7 @@ def test_listops_is_told_the_values_of_stretches(is_random, small_listops):
     kinds = [("listops_40", 0), ("listops_40", 1), ("listops_50", 1)]
     fleet = Fleet([member(*kind, spec=spec, **TOLD) for kind in kinds])
     batch = fleet.draw(fleet.plan(0, 1)[0].length)
-    losses = fleet.losses_along_trees(batch) if is_random else fleet.losses(batch)
+    losses = fleet.losses(batch, is_random=is_random)
     keys = fleet.draws.tree_keys(fleet.step_number, batch_size=8)
     for row, one in enumerate(fleet.members):
         model = one.build(vocab_size=15, num_classes=10).double()
@@ -130,6 +130,8 @@ def test_what_has_no_factors_says_so(small_listops):
     other = replace(other, task=replace(other.task, label_stretches=lambda *places: places[1]))
     with pytest.raises(ldru.LdruError, match="listops_40, listops_40 have several: train each by"):
         Fleet([one, other])
+    with pytest.raises(ldru.LdruError, match="labels no other words: train it with compositions=0"):
+        Fleet([member("listops_40", labels="factors", compositions=0.5)])
     with pytest.raises(ldru.LdruError, match="RNNClassifier gives no answer to factors of words"):
         Fleet([member(spec=RNNSpec(), labels="factors")])
 

@@ -11,7 +11,8 @@ import ldru
 from ldru.base.errors import LdruError
 from ldru.layers.dropout import Dropout
 from ldru.training.draws.regular import training_lengths
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 # Differ in task, seed, dropout, learning rate, steps, vocabulary, classes and word length.
@@ -55,7 +56,7 @@ def test_data_and_masks_are_bit_equal_alone_and_in_a_fleet():
             width = ours.tokens.shape[-1]
             assert torch.equal(ours.tokens[0], theirs.tokens[index, :, :width])
             assert torch.equal(ours.labels[0], theirs.labels[index])
-        ours, theirs = alone._random_buffers(12), together._random_buffers(12)
+        ours, theirs = alone.random_buffers(12), together.random_buffers(12)
         if not kind[2]:  # without dropout, a member alone draws nothing, and in a fleet in vain
             assert not ours
             assert mask(theirs, index).eq(1).all()

@@ -10,8 +10,9 @@ import ldru
 from ldru.base.randomness import Stream, fold, seed_key, words
 from ldru.models.settings import LDRUSpec
 from ldru.training.draws.regular import RegularDraws
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
 from ldru.training.hard_words import POOL_SIZE, HardWords, edited, hardest
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 SETTINGS = TrainSpec(
@@ -212,7 +213,7 @@ def test_dropout_rises_to_the_rate_of_the_model():
     fleet = Fleet([member(), member(seed=1, steps=120)])
     for step, shares in ((0, (0, 0)), (15, (0.5, 0.25)), (30, (1, 0.5)), (59, (1, 59 / 60))):
         fleet.step_number.fill_(step)
-        buffers = fleet._random_buffers(3)
+        buffers = fleet.random_buffers(3)
         for row, share in enumerate(shares):
             cut = int(buffers["encoder.dropout.cut"][row])
             assert (cut + 2**31) / 2**32 == pytest.approx(0.2 * share, abs=1e-9)

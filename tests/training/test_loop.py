@@ -17,9 +17,10 @@ import ldru
 from ldru.base.safetensors import load_tensors, save_tensors
 from ldru.training.checkpoint import Checkpoint
 from ldru.training.draws.regular import training_lengths
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
 from ldru.training.interruption import USUAL, Interruption
 from ldru.training.loop import train_fleet
+from ldru.training.member import Member
 from tests.training.test_fleet import member
 
 SMALL = ldru.TrainSpec(

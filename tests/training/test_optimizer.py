@@ -8,7 +8,8 @@ import torch
 from torch.nn import functional
 
 import ldru
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 

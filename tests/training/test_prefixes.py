@@ -9,7 +9,8 @@ from torch.nn import functional
 
 import ldru
 from ldru.models.settings import LDRUSpec, RNNSpec
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 SETTINGS = TrainSpec(

@@ -10,7 +10,8 @@ import ldru
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.models.settings import LDRUSpec, RNNSpec
 from ldru.training.draws.base import random_tree_steps
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 from ldru.tree import draw_trees, tree_reduce
 
@@ -56,10 +57,11 @@ def test_the_share_of_steps_is_as_asked_and_a_function_of_the_step():
 
 def test_a_random_step_is_the_loss_along_drawn_trees():
     """Against the literal loop, for the words, trees and weights of one member."""
-    fleet = Fleet([member(seed=5, average=0.0, keep="last", random_trees=1.0)])
-    fleet.members[0].model()
+    build = LDRUSpec(dim=4, dropout=0.0, leaf_block=True).build
+    one = member(seed=5, average=0.0, keep="last", random_trees=1.0)
+    fleet = Fleet([replace(one, build=build)])
     batch = fleet.draw(9)
-    model = fleet.members[0].model().double().eval()  # without dropout
+    model = fleet.members[0].model().double().eval()
     key = fold(fold(seed_key([5]), Stream.TREES), 0)[0]
     trees = draw_trees(fold(key, torch.arange(8)), length=9, share=SETTINGS.merge_share)
     roots = tree_reduce(
@@ -70,8 +72,7 @@ def test_a_random_step_is_the_loss_along_drawn_trees():
         backend="reference",
     )
     want = torch.nn.functional.cross_entropy(model.head(roots), batch.labels[0])
-    fleet._full_rates = fleet._rate_buffers(torch.zeros(()))
-    assert fleet.losses_along_trees(batch).item() == pytest.approx(want.item(), rel=1e-10)
+    assert fleet.losses(batch, is_random=True).item() == pytest.approx(want.item(), rel=1e-10)
 
 
 def test_a_member_is_alone_what_it_is_in_a_fleet():

@@ -8,7 +8,8 @@ import torch
 import ldru
 from ldru.base.json import from_json, to_json
 from ldru.models.settings import TransformerAlibiSpec
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 SETTINGS = TrainSpec(steps=20, learning_rate=1e-2, batch_size=6, precision="float64", l2=0.0)
@@ -29,7 +30,7 @@ def test_the_weighted_loss_is_added_to_the_cross_entropy():
     plain, weighed = Fleet([member()]), Fleet([member(associativity=2.5)])
     batch = plain.draw(9)
     model = plain.members[0].model().double().train()
-    for name, buffer in plain._random_buffers(6).items():
+    for name, buffer in plain.random_buffers(6).items():
         module, part = name.rsplit(".", 1)
         setattr(model.get_submodule(module), part, buffer[0])
     _, lost = model.forward_with_associativity(batch.tokens[0])
@@ -76,7 +77,7 @@ def test_weight_decay_is_that_of_adamw():
     model = fleet.members[0].model().double()
     theirs = torch.optim.AdamW(model.parameters(), lr=0.02, weight_decay=0.3)
     for length in (7, 3, 12):
-        buffers = fleet._random_buffers(6)
+        buffers = fleet.random_buffers(6)
         for name, buffer in buffers.items():
             module, part = name.rsplit(".", 1)
             setattr(model.get_submodule(module), part, buffer[0])

@@ -17,7 +17,8 @@ from ldru.tasks.data_task import DataTask
 from ldru.tasks.find import task
 from ldru.tasks.task import Task
 from ldru.tasks.word_set import WordSet
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 

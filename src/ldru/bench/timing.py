@@ -12,7 +12,8 @@ from ldru.models.spec import ModelSpec
 from ldru.paper.settings import completed
 from ldru.tasks.find import task
 from ldru.training.capture import CapturedSteps
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import TrainSpec
 
 

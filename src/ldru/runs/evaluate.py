@@ -20,7 +20,8 @@ from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.task import Part
 from ldru.tasks.text.sets import TEXT_SETS
 from ldru.training.draws.fused import make_regular_draws
-from ldru.training.fleet import Fleet, Member
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
 from ldru.training.spec import conflicts
 
 PARTS_AT_ONCE = {"cpu": 20, "cuda": 500}

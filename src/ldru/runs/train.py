@@ -31,9 +31,9 @@ from ldru.training.checkpoint import Checkpoint
 from ldru.training.device import find_device
 from ldru.training.distributed import joined, this_process
 from ldru.training.execution import CHECKPOINT_SECONDS, Execution
-from ldru.training.fleet import Member
 from ldru.training.log import LogEntry
 from ldru.training.loop import IN_MEMORY, train_fleet
+from ldru.training.member import Member
 from ldru.training.observers import Observer, ProgressBar
 from ldru.training.spec import TrainSpec
 

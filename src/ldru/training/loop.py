@@ -12,9 +12,10 @@ from ldru.training.capture import CapturedSteps
 from ldru.training.checkpoint import Checkpoint, Saved
 from ldru.training.distributed import ALONE, Group
 from ldru.training.execution import Execution
-from ldru.training.fleet import Fleet, Member, StepShape
+from ldru.training.fleet import Fleet, StepShape
 from ldru.training.interruption import Interruption
 from ldru.training.log import LogEntry
+from ldru.training.member import Member
 
 REPORT_EVERY = 50
 """Steps between two looks at the losses: each look waits for the device."""
