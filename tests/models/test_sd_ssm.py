@@ -8,9 +8,14 @@ from ldru.paper.settings import SIZES
 from tests.models.agreement import assert_agrees, scrambled
 
 
-def make():
+def make(num_transitions=2):
     return scrambled(
-        SDSSMClassifier, vocab_size=3, num_classes=4, dim=5, num_transitions=2, norm_order=1.2
+        SDSSMClassifier,
+        vocab_size=3,
+        num_classes=4,
+        dim=5,
+        num_transitions=num_transitions,
+        norm_order=1.2,
     )
 
 
@@ -38,8 +43,10 @@ def score_word(w, word):
     return w["head.weight"] @ (h * w["norm.weight"] + w["norm.bias"]) + w["head.bias"]
 
 
-def test_agrees_with_the_equations():
-    assert_agrees(make(), score_word)
+@pytest.mark.parametrize("num_transitions", [2, 3])
+def test_agrees_with_the_equations(num_transitions):
+    """Of more symbols than transitions, and of no more."""
+    assert_agrees(make(num_transitions), score_word)
 
 
 def test_columns_have_unit_norm():
