@@ -109,7 +109,7 @@ def by_symbol(matrices: Tensor) -> Move:
 
 
 def by_share(transitions: Tensor, shares: Tensor, norms: Tensor) -> Move:
-    """The same through what the matrices are mixed of, where symbols are many.
+    """A(x) h through what the matrices are mixed of, where symbols are many.
 
     norms: what each symbol's columns are divided by [symbols, dim].
     """

@@ -143,7 +143,7 @@ class Fleet:
         )
 
     def losses(self, batch: PaddedBatch, *, is_random: bool = False) -> Tensor:
-        """What members in training mode lose by their answers to a step's words [members].
+        """The losses of members in training mode, of their answers to a step's words [members].
 
         is_random: along random trees.
         """

@@ -1,4 +1,4 @@
-"""What models are told of the words of a step, and the loss of their answers.
+"""Lessons: which labels models are told in a step, and the loss of their answers.
 
 A model answers to whole words, to all of their prefixes, or to all stretches of words that a tree
 has a node for, by a method for each; the task labels what it answers to.
