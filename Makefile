@@ -5,7 +5,7 @@ SEED   ?= 0
 BIN    := $(VENV)/bin
 
 .PHONY: install demo test check test-slow test-gpu test-browser play docs test-docs docs-serve \
-  results verdicts machines hard-tests certificates analysis analysis-runs \
+  results verdicts machines hard-tests certificates taught analysis analysis-runs \
   test-attack test-cluster dist hashes install-hashed clean
 
 install: $(VENV)/.installed
@@ -109,6 +109,10 @@ hard-tests: install
 
 certificates: install
 	$(BIN)/python -m tools.certificates
+
+# Networks taught the products of monoids, three seeds for each language: about two hours.
+taught: install
+	$(BIN)/python -m tools.taught
 
 # What docs/analysis.md shows, for tasks; about five minutes.
 ANALYSIS := results/analysis

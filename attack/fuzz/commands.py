@@ -27,6 +27,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "runs": (".",),
     "extract": (RUN,),
     "analyse": (RUN, "--words=4", "--lengths=4,6", "--max-length=4"),
+    "teach": ("dyck_1", "--dim=4", "--steps=2", "--out=out"),
     "certify": (RUN, "--out=out", "--rounds=1", "--steps=2"),
     "monoid": ("dyck_2",),
     "draw": ("parity_check", "--out=a.png"),

@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers
     from ldru.runs.results import Results as Results
     from ldru.runs.run import Run as Run
     from ldru.runs.run import load as load
+    from ldru.runs.teach import teach as teach
     from ldru.runs.train import train as train
     from ldru.runs.train import train_many as train_many
     from ldru.tasks import listops as listops
@@ -187,6 +188,7 @@ _HOMES = {
     "scan_gap": "ldru.tree",
     "table_runs": "ldru.reproduce.table_runs",
     "task": "ldru.tasks.find",
+    "teach": "ldru.runs.teach",
     "text": "ldru.tasks.text",
     "to_aalpy": "ldru.automata.convert",
     "to_dfa": "ldru.automata.convert",

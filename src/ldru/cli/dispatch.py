@@ -15,6 +15,7 @@ COMMANDS = {
     "tasks": "list the languages and data sets, with the sizes of their machines",
     "models": "list the models, with their sizes",
     "train": "train models on tasks and keep each as a run folder",
+    "teach": "teach LDRUs a language by the products of its monoid, without a word",
     "eval": "evaluate runs by length, or on the test sets of their data set, side by side",
     "runs": "list the runs of a folder, with their accuracy",
     "predict": "ask a run for the label of words",

@@ -96,7 +96,7 @@ class Extract:
         """Write what was found to the file, and print it, as asked for."""
         from ldru.base.files import write_text
 
-        text = json.dumps({"run": run.spec.name, "task": run.task.name, **found})
+        text = _as_text(run, found)
         if self.out is not None:
             write_text(self.out, text + "\n")
         if self.json:
@@ -105,6 +105,20 @@ class Extract:
     @property
     def _kept(self) -> list[str]:
         return [] if self.out is None else [f"written to {self.out}"]
+
+
+def keep_machine(run: "Run", found: "Extraction") -> None:
+    """Write an extracted machine into the folder of its run, unless it is there."""
+    from ldru.base.files import write_text
+
+    assert run.folder is not None
+    path = run.folder / "machine.json"
+    if not is_there(path):
+        write_text(path, _as_text(run, found.to_json()) + "\n")
+
+
+def _as_text(run: "Run", found: dict[str, Json]) -> str:
+    return json.dumps({"run": run.spec.name, "task": run.task.name, **found})
 
 
 def scan_rows(found: "Extraction") -> list[dict[str, str]]:

@@ -13,9 +13,9 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from ldru.base.errors import LdruError, RunError
 from ldru.base.json import Json
-from ldru.base.reading import is_there
 from ldru.cli.arguments import DrawnWords, check_not_drawn, check_task_name, drawn_words
 from ldru.cli.eval import draw, show_evaluation
+from ldru.cli.extract import keep_machine
 from ldru.models.registry import model_name
 from ldru.models.spec import ModelSpec
 from ldru.paper.recipe import RecipeName, settings_by
@@ -219,7 +219,8 @@ class Train:
                     on_round=None if self.json else show_round,
                 )
             last.append(rounds[-1])
-            keep_machine(rounds[-1])
+            if rounds[-1].extraction is not None:
+                keep_machine(rounds[-1].run, rounds[-1].extraction)
         return last
 
     @contextmanager
@@ -245,19 +246,6 @@ def show_round(found: "Round") -> None:
     """Print what a round came to."""
     steps = found.run.spec.train.steps
     print(f"round {found.number}, {steps:,} steps: {found.summary}", flush=True)
-
-
-def keep_machine(found: "Round") -> None:
-    """Write the extracted machine into the folder of its run, unless it is there."""
-    from ldru.base.files import write_text
-
-    if found.extraction is None:
-        return
-    assert found.run.folder is not None
-    path = found.run.folder / "machine.json"
-    if not is_there(path):
-        data = {"run": found.run.spec.name, "task": found.run.task.name}
-        write_text(path, json.dumps({**data, **found.extraction.to_json()}) + "\n")
 
 
 def _usual(task: "Task", model: ModelSpec) -> tuple[object, ...]:

@@ -5,16 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import torch
-from torch.nn import functional
-
 from ldru.analysis.certificate import Certificate, certify, check_certifiable
 from ldru.analysis.consolidation import consolidate, usual_steps
 from ldru.base.errors import LdruError, RunError
 from ldru.models.ldru import LDRUClassifier
-from ldru.runs.record import make_record
 from ldru.runs.run import Run
-from ldru.training.log import LogEntry
+from ldru.runs.without_words import run_without_words
 
 CERTIFICATE = "certificate.json"
 """In the folder of a run that is certified."""
@@ -66,28 +62,10 @@ def certify_run(
             on_round(number, certificate)
     if number:
         seconds = time.monotonic() - begin
-        run = _consolidated(run, model, steps=number * steps, seconds=seconds)
+        # The run of a consolidated network begins where the other ended.
+        spec = replace(
+            run.spec, init_from=run.spec.digest, consolidated=number * steps, counterexamples=()
+        )
+        last = run.record.final.step + spec.consolidated
+        run = run_without_words(spec, run.language, model, step=last, seconds=seconds)
     return Certified(run, certificate, number)
-
-
-@torch.no_grad()
-def _consolidated(run: Run, model: LDRUClassifier, *, steps: int, seconds: float) -> Run:
-    """The run of a consolidated network, which begins where the other ended."""
-    spec = replace(run.spec, init_from=run.spec.digest, consolidated=steps, counterexamples=())
-    settings = spec.train
-    batch = run.language.draw_test(
-        settings.validation_length, words=settings.validation_words, seed=1
-    )
-    scores, labels = model(batch.tokens.to(run.device)), batch.labels.to(run.device)
-    entry = LogEntry(
-        step=run.record.final.step + steps,
-        loss=0.0,
-        validation_loss=float(functional.cross_entropy(scores, labels)),
-        validation_accuracy=float((scores.argmax(dim=-1) == labels).double().mean()),
-        learning_rate=0.0,
-        seconds=seconds,
-    )
-    record = make_record(
-        digest=spec.digest, log=[entry], backend=run.record.backend, device=run.device
-    )
-    return Run(spec=spec, task=run.task, model=model, record=record, log=[])

@@ -16,6 +16,9 @@ from ldru.training.spec import TrainSpec
 FORMAT = 1
 """Raised when a run folder of the version before can no longer be read."""
 
+STEPS_WITHOUT_WORDS = ("consolidated", "taught")
+"""Settings of runs that were trained on tables."""
+
 SIGNS = {"*": "star", "+": "plus", "?": "maybe", "|": "or", "&": "and"}
 """Of regular expressions, as a folder's name spells them."""
 
@@ -28,6 +31,8 @@ class RunSpec:
     counterexamples: words that are among its hard ones from the start.
     consolidated: the steps by which that run was consolidated (`ldru.consolidate`), where it was
         not trained on words.
+    taught: the steps in which it was taught products of a monoid (`ldru.teach`), instead of words;
+        of `train` only what is about validations holds then.
     """
 
     task: TaskSpec
@@ -37,6 +42,7 @@ class RunSpec:
     init_from: str | None = None
     counterexamples: tuple[str, ...] = ()
     consolidated: int = 0
+    taught: int = 0
 
     @classmethod
     def of(cls, setup: Setup, *, seed: int) -> "RunSpec":
@@ -60,8 +66,9 @@ class RunSpec:
         more: dict[str, Json] = {}
         if self.counterexamples:
             more["counterexamples"] = list(self.counterexamples)
-        if self.consolidated:
-            more["consolidated"] = self.consolidated
+        for name in STEPS_WITHOUT_WORDS:
+            if steps := getattr(self, name):
+                more[name] = steps
         return {
             "format": FORMAT,
             "task": to_json(self.task),
@@ -103,11 +110,7 @@ class RunSpec:
             raise LdruError(
                 f"counterexamples of a run are a list of words, got {reprlib.repr(words)}"
             )
-        consolidated = data.get("consolidated", 0)
-        if type(consolidated) is not int or not 0 <= consolidated < 2**63:
-            raise LdruError(
-                f"the steps of a consolidation are a whole number, got {reprlib.repr(consolidated)}"
-            )
+        steps = {name: _steps(data.get(name, 0), name) for name in STEPS_WITHOUT_WORDS}
         return cls(
             task=from_json(TaskSpec, data["task"]),
             model=from_json(MODELS[name], settings),
@@ -115,8 +118,14 @@ class RunSpec:
             seed=seed,
             init_from=None if init_from is None else str(init_from),
             counterexamples=tuple(map(str, words)),
-            consolidated=consolidated,
+            **steps,
         )
+
+
+def _steps(given: Json, name: str) -> int:
+    if type(given) is not int or not 0 <= given < 2**63:
+        raise LdruError(f"{name} counts steps, a whole number, got {reprlib.repr(given)}")
+    return given
 
 
 def check_seed(seed: object) -> int:

@@ -1,0 +1,206 @@
+"""Teach an LDRU a language without a word of it: by the products of the language's monoid.
+
+A tree is right on every word if its operator takes any two nodes to one of the right class, however
+deep they lie. Words show most products of classes hardly ever. Here each class has a point, which
+stands for its nodes, and each product of two classes is an example: from the points of the two,
+moved a little, the network is to make a node that is told from those of other classes and lies near
+the point of its own.
+
+Points are learned with the weights. They begin in random places, far from each other, and come to
+lie where the network can make them. In the course of a teaching nodes are drawn to their points
+more and more, and points are moved farther and farther before they are joined: so the operator
+learns to take nodes that are a little off to nodes that are less so, and errors do not grow with
+the tree.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ldru.analysis.algebra import UNMET, Algebra
+from ldru.automata.machine import UNLABELLED, MooreMachine
+from ldru.automata.monoid import monoid
+from ldru.models.ldru import LDRUClassifier
+
+STEPS = 2000
+VISITS = 16
+"""How often every product of a large monoid is met, on average."""
+
+PRODUCTS, RISES = 384, 64
+"""Examples of a step: joins of two nodes, and nodes that rise alone. Leaves are met in each."""
+
+RATE, POINT_RATE = 1e-2, 1e-1
+"""Of the network's weights, and of points."""
+
+WARMUP = 0.05
+"""The share of the steps over which rates rise; then they fall along a cosine."""
+
+PULL = 30.0
+"""In the end, of a node's squared distance from its point, over the dimension."""
+
+NOISE = 0.2
+"""In the end, the farthest that the points in a product are moved, over their length."""
+
+
+def teach_products(
+    model: LDRUClassifier,
+    tables: Algebra,
+    *,
+    steps: int,
+    generator: torch.Generator,
+    on_step: Callable[[int], None] | None = None,
+) -> Tensor:
+    """Teach a network all entries of an algebra's tables, and give the points of its states.
+
+    on_step: is told of every step.
+    """
+    teaching = Teaching(model, tables, steps=steps, generator=generator)
+    for number in range(steps):
+        teaching.step(number / steps)
+        if on_step is not None:
+            on_step(number + 1)
+    return teaching.points
+
+
+def usual_steps(tables: Algebra) -> int:
+    """The steps of a teaching, by the number of products."""
+    return max(STEPS, VISITS * len(tables.moves.left) // PRODUCTS)
+
+
+def algebra_of(machine: MooreMachine) -> Algebra:
+    """The monoid of a language as an algebra that is right on every word.
+
+    Its states are the classes of words that some longer word of the domain has in it.
+    """
+    found = monoid(machine.minimal())
+    # Some symbols may stand before and behind such words; the empty word is no node.
+    can_follow = (found.output[found.table] != UNLABELLED).any(axis=1)
+    is_needed = can_follow[found.table].any(axis=0)
+    is_needed[0] &= (found.step == 0).any()
+    (classes,) = np.nonzero(is_needed)
+    number = np.full(found.size, UNMET)
+    number[classes] = np.arange(len(classes))
+    return Algebra(
+        leaf=number[found.step[0]],
+        pair=number[found.table[np.ix_(classes, classes)]],
+        carry=np.arange(len(classes)),
+        answer=found.output[classes],
+    )
+
+
+class Examples(NamedTuple):
+    """Nodes that a network makes in a step, and the classes they are of: [nodes, dim], [nodes]."""
+
+    nodes: Tensor
+    classes: Tensor
+
+
+class Teaching:
+    """A network on its way, and a point for each state of its algebra [states, dim]."""
+
+    def __init__(
+        self,
+        model: LDRUClassifier,
+        tables: Algebra,
+        *,
+        steps: int,
+        generator: torch.Generator,
+    ) -> None:
+        self.model, self.generator = model, generator
+        weight, moves = model.head.weight, tables.moves
+        self.left, self.right, self.joined, self.rising, self.risen, self.leaf, self.answer = (
+            torch.from_numpy(table).to(weight.device)
+            for table in (*moves, tables.leaf, tables.answer)
+        )
+        self.is_used = self.leaf != UNMET
+        # Products in order of what they give, so that each state can be asked for its own.
+        self.by_state = self.joined.argsort(stable=True)
+        self.ways = torch.bincount(self.joined, minlength=tables.num_states)
+        self.first_way = self.ways.cumsum(0) - self.ways
+        (self.made,) = torch.nonzero(self.ways, as_tuple=True)
+        drawn = torch.randn(tables.num_states, model.encoder.dim, generator=self.generator)
+        # As long as nodes are, which come out of a layer norm.
+        self.points = nn.Parameter(functional.layer_norm(drawn, drawn.shape[1:]).to(weight))
+        self.names = nn.Linear(model.encoder.dim, tables.num_states).to(weight)
+        for weight in self.names.parameters():
+            nn.init.zeros_(weight)
+        self.optimizers = _optimizers(model, self.names, self.points)
+        self.schedules = [
+            torch.optim.lr_scheduler.LambdaLR(each, lambda step: _rate(step / steps))
+            for each in self.optimizers
+        ]
+
+    def step(self, progress: float) -> None:
+        """One step on some products, some nodes that rise alone, and all leaves.
+
+        progress: the share of the steps before it.
+        """
+        nodes, classes = self._examples(progress)
+        naming = functional.cross_entropy(self.names(nodes), classes)
+        away = (nodes - self.points[classes]).square().mean()
+        loss = naming + PULL * progress * away
+        labels = self.answer[classes]
+        if (labels != UNLABELLED).any():
+            answers = self.model.head(nodes)
+            loss = loss + functional.cross_entropy(answers, labels, ignore_index=UNLABELLED)
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        loss.backward()
+        for optimizer, schedule in zip(self.optimizers, self.schedules, strict=True):
+            optimizer.step()
+            schedule.step()
+
+    def _examples(self, progress: float) -> Examples:
+        encoder = self.model.encoder
+        picked, rising = self._products(), self._drawn(len(self.rising), RISES)
+        left, right, alone = (
+            self._near(states, progress)
+            for states in (self.left[picked], self.right[picked], self.rising[rising])
+        )
+        above = encoder.block(torch.cat([encoder.operator(left, right), alone]))
+        leaves = self.model.symbol_leaves()[self.is_used]
+        states = [self.joined[picked], self.risen[rising], self.leaf[self.is_used]]
+        return Examples(torch.cat([above, leaves]), torch.cat(states))
+
+    def _products(self) -> Tensor:
+        """Some products by number: half of them any, half by what they give, each alike."""
+        some = PRODUCTS // 2
+        states = self.made[self._drawn(len(self.made), some)]
+        share = torch.rand(some, generator=self.generator, dtype=torch.float64).to(states.device)
+        ways = self.first_way[states] + (share * self.ways[states]).long()
+        return torch.cat([self._drawn(len(self.left), some), self.by_state[ways]])
+
+    def _near(self, states: Tensor, progress: float) -> Tensor:
+        """Points of states, each moved in a direction of its own: [some] -> [some, dim]."""
+        points = self.points[states]
+        moved = torch.randn(points.shape, generator=self.generator).to(points)
+        size = NOISE * progress * torch.rand(len(points), 1, generator=self.generator).to(points)
+        return points + size * functional.normalize(moved) * points.norm(dim=1, keepdim=True)
+
+    def _drawn(self, below: int, count: int) -> Tensor:
+        drawn = torch.randint(below, (count,), generator=self.generator)
+        return drawn.to(self.points.device)
+
+
+def _optimizers(
+    model: LDRUClassifier, names: nn.Module, points: nn.Parameter
+) -> list[torch.optim.Optimizer]:
+    """Muon for the encoder's matrices, which learn products several times as fast by it."""
+    matrices = [weight for weight in model.encoder.parameters() if weight.ndim == 2]
+    known = set(matrices)
+    others = [w for w in (*model.parameters(), *names.parameters()) if w not in known]
+    groups: list[dict[str, Any]] = [{"params": others}, {"params": [points], "lr": POINT_RATE}]
+    return [
+        torch.optim.Muon(matrices, lr=RATE, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.Adam(groups, lr=RATE),
+    ]
+
+
+def _rate(progress: float) -> float:
+    """A share of the rates: they rise, and fall along a cosine."""
+    return min(1.0, progress / WARMUP) * (1 + math.cos(math.pi * progress)) / 2
