@@ -110,7 +110,7 @@ hard-tests: install
 certificates: install
 	$(BIN)/python -m tools.certificates
 
-# Networks taught the products of monoids, three seeds for each language: about two hours.
+# Networks taught the products of monoids, three seeds for each language: about an hour and a half.
 taught: install
 	$(BIN)/python -m tools.taught
 

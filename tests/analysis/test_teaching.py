@@ -97,13 +97,33 @@ def begin(tables, *, seed, model=SMALL, steps=100):
 
 
 def test_points_are_moved_as_far_as_the_noise_says():
+    """In any direction, and towards other points: of parity, there is one."""
     teaching = begin(algebra_of(machine_of("parity_check")), seed=0)
-    states = torch.zeros(500, dtype=torch.long)
-    length = teaching.points[0].norm()
-    for progress, farthest in ((0.0, 0.0), (0.5, 0.1), (1.0, 0.2)):
-        away = (teaching._near(states, progress) - teaching.points[0]).norm(dim=1) / length
-        assert away.max() <= farthest + 1e-6
-        assert away.max() >= 0.95 * farthest  # of 500 that are uniform up to it
+    states = torch.zeros(2000, dtype=torch.long)
+    point, other = teaching.points.detach()
+    towards = 0.06 * (other - point).norm() / point.norm()
+    for progress in (0.0, 0.4):
+        away = (teaching._near(states, progress) - point).norm(dim=1) / point.norm()
+        assert away.max() <= progress * (0.15 + towards) + 1e-6
+        assert away.max() >= 0.9 * progress * 0.15
+    moved = (teaching._near(states, 0.4) - point).detach()
+    along = moved @ (other - point) / (other - point).norm() ** 2
+    # Half of them are moved towards the point itself, and the others by half of the way on average.
+    assert float(along.mean()) == pytest.approx(0.4 * 0.06 / 4, rel=0.2)
+
+
+def test_in_the_second_half_half_of_the_points_are_as_far_off_as_nodes_were():
+    teaching = begin(algebra_of(machine_of("parity_check")), seed=0)
+    states = torch.tensor([1, 0, 1, 1])
+    off = torch.arange(4.0)[:, None].expand(4, 16) * 100
+    for _ in range(100):  # until each place of state 1 had its turn
+        teaching._remember(off, states, torch.tensor([True, True, True, False]))
+    assert set(teaching.off[1].flatten().tolist()) == {0, 200}  # the last was not told rightly
+    assert set(teaching.off[0].flatten().tolist()) == {100}
+    moved = teaching._near(torch.zeros(2000, dtype=torch.long), 0.5) - teaching.points[0]
+    is_far = moved.mean(dim=1) > 50
+    assert is_far.double().mean() == pytest.approx(0.5, abs=0.05)
+    assert not (teaching._near(states, 0.49) - teaching.points[states] > 50).any()
 
 
 @pytest.fixture(scope="module")
@@ -164,4 +184,5 @@ def test_what_no_word_needs_and_no_label_is_told_is_left_out():
 
 def test_large_tables_are_taught_longer():
     assert usual_steps(algebra_of(machine_of("parity_check"))) == 2000
-    assert usual_steps(algebra_of(machine_of("dyck_8"))) > 2000
+    dyck = algebra_of(machine_of("dyck_8"))
+    assert usual_steps(dyck) == 32 * dyck.num_states > 2000

@@ -8,9 +8,9 @@ the point of its own.
 
 Points are learned with the weights. They begin in random places, far from each other, and come to
 lie where the network can make them. In the course of a teaching nodes are drawn to their points
-more and more, and points are moved farther and farther before they are joined: so the operator
-learns to take nodes that are a little off to nodes that are less so, and errors do not grow with
-the tree.
+more and more, and points are moved farther and farther before they are joined; in the second half
+some are moved by as much as nodes of the class were lately off. So the operator learns to take
+nodes that are a little off to nodes that are less so, and errors do not grow with the tree.
 """
 
 import math
@@ -27,9 +27,8 @@ from ldru.automata.machine import UNLABELLED, MooreMachine
 from ldru.automata.monoid import monoid
 from ldru.models.ldru import LDRUClassifier
 
-STEPS = 2000
-VISITS = 16
-"""How often every product of a large monoid is met, on average."""
+STEPS, STEPS_PER_STATE = 2000, 32
+"""Of a small monoid, and of a large one."""
 
 PRODUCTS, RISES = 384, 64
 """Examples of a step: joins of two nodes, and nodes that rise alone. Leaves are met in each."""
@@ -43,8 +42,13 @@ WARMUP = 0.05
 PULL = 30.0
 """In the end, of a node's squared distance from its point, over the dimension."""
 
-NOISE = 0.2
-"""In the end, the farthest that the points in a product are moved, over their length."""
+NOISE, TOWARDS = 0.15, 0.06
+"""In the end, the farthest that the points in a product are moved: in any direction, over their
+length, and towards another class's point, over the distance to it."""
+
+REPLAYED_FROM, REPLAYS = 0.5, 8
+"""The share of the steps from which half of the points are moved as real nodes are off, too; how
+many such nodes of a class are remembered."""
 
 
 def teach_products(
@@ -68,8 +72,8 @@ def teach_products(
 
 
 def usual_steps(tables: Algebra) -> int:
-    """The steps of a teaching, by the number of products."""
-    return max(STEPS, VISITS * len(tables.moves.left) // PRODUCTS)
+    """The steps of a teaching, by the number of states."""
+    return max(STEPS, STEPS_PER_STATE * tables.num_states)
 
 
 def algebra_of(machine: MooreMachine) -> Algebra:
@@ -127,8 +131,10 @@ class Teaching:
         # As long as nodes are, which come out of a layer norm.
         self.points = nn.Parameter(functional.layer_norm(drawn, drawn.shape[1:]).to(weight))
         self.names = nn.Linear(model.encoder.dim, tables.num_states).to(weight)
-        for weight in self.names.parameters():
-            nn.init.zeros_(weight)
+        nn.init.zeros_(self.names.weight)
+        nn.init.zeros_(self.names.bias)
+        # How far nodes of each state, rightly named, were off its point [states, replays, dim].
+        self.off = torch.zeros(tables.num_states, REPLAYS, model.encoder.dim).to(weight)
         self.optimizers = _optimizers(model, self.names, self.points)
         self.schedules = [
             torch.optim.lr_scheduler.LambdaLR(each, lambda step: _rate(step / steps))
@@ -141,9 +147,10 @@ class Teaching:
         progress: the share of the steps before it.
         """
         nodes, classes = self._examples(progress)
-        naming = functional.cross_entropy(self.names(nodes), classes)
-        away = (nodes - self.points[classes]).square().mean()
-        loss = naming + PULL * progress * away
+        names, off = self.names(nodes), nodes - self.points[classes]
+        self._remember(off.detach(), classes, names.argmax(dim=1) == classes)
+        naming = functional.cross_entropy(names, classes)
+        loss = naming + PULL * progress * off.square().mean()
         labels = self.answer[classes]
         if (labels != UNLABELLED).any():
             answers = self.model.head(nodes)
@@ -176,11 +183,29 @@ class Teaching:
         return torch.cat([self._drawn(len(self.left), some), self.by_state[ways]])
 
     def _near(self, states: Tensor, progress: float) -> Tensor:
-        """Points of states, each moved in a direction of its own: [some] -> [some, dim]."""
-        points = self.points[states]
-        moved = torch.randn(points.shape, generator=self.generator).to(points)
-        size = NOISE * progress * torch.rand(len(points), 1, generator=self.generator).to(points)
-        return points + size * functional.normalize(moved) * points.norm(dim=1, keepdim=True)
+        """Points of states, each moved in a way of its own: [some] -> [some, dim]."""
+        points, count = self.points[states], len(states)
+        anywhere = functional.normalize(self._random(torch.randn, points.shape[1], count))
+        others = self.points[self._drawn(len(self.points), count)]
+        length, way = (progress * self._random(torch.rand, 1, count) for _ in range(2))
+        moved = points + NOISE * length * anywhere * points.norm(dim=1, keepdim=True)
+        moved = moved + TOWARDS * way * (others - points).detach()
+        if progress < REPLAYED_FROM:
+            return moved
+        is_replayed = self._random(torch.rand, 1, count) < 0.5
+        return moved + is_replayed * self.off[states, self._drawn(REPLAYS, count)]
+
+    def _remember(self, off: Tensor, states: Tensor, is_right: Tensor) -> None:
+        """How far some nodes are off, if they are told from those of other states."""
+        places = states * REPLAYS + self._drawn(REPLAYS, len(states))
+        # Of two nodes for one place the later one, on every machine.
+        numbers = torch.arange(1, len(states) + 1, device=states.device) * is_right
+        last = torch.zeros_like(self.off[..., 0], dtype=torch.long).flatten()
+        last.scatter_reduce_(0, places, numbers, reduce="amax")
+        self.off.flatten(0, 1)[last > 0] = off[last[last > 0] - 1]
+
+    def _random(self, draw: Callable[..., Tensor], width: int, count: int) -> Tensor:
+        return draw(count, width, generator=self.generator).to(self.points)
 
     def _drawn(self, below: int, count: int) -> Tensor:
         drawn = torch.randint(below, (count,), generator=self.generator)

@@ -28,7 +28,7 @@ class Teach:
 
     Args:
         seeds: one network each.
-        steps: by default 2,000, and more where the monoid has more than about 220 classes.
+        steps: by default 2,000, and 32 for each class where there are more than 62.
         out: folder for the run folders.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
