@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import ldru
+from ldru.automata import named
 from ldru.paper.recipe import settings_by
 from ldru.paper.settings import (
     LISTOPS_BY_MODEL,
@@ -68,7 +69,11 @@ def test_what_is_not_given_is_the_papers(small_listops):
 def test_an_ldru_has_our_recipe_where_there_is_one_and_all_else_the_papers():
     ours, paper = ldru.recipe("random_trees"), ldru.recipe("paper")
     own = ldru.task(regex="(01)*").spec
-    for language in (ldru.task("dyck_6").spec, own):
+    languages = [
+        TaskSpec(name=name)
+        for name in (*named.PAPERS, *named.OTHERS["groups"], *named.OTHERS["others"])
+    ]
+    for language in (*languages, own):
         assert settings_by(None, language, "ldru") == (ours.model, ours.train)
         assert settings_by("paper", language, "ldru") == (paper.model, paper.train)
     small = ldru.LDRUSpec(dim=8)  # a model that is given stays as it is

@@ -59,14 +59,28 @@ NAMES = tuple(dict.fromkeys([*PAPERS, *SINGLE, *FAMILIES, *OTHERS["groups"]]))
 
 def named_machine(name: str) -> MooreMachine | None:
     """The machine of a language by its name; None for names that no family has."""
+    make = _maker(name)
+    return None if make is None else make()
+
+
+def is_named(name: str) -> bool:
+    """Whether some family has the name, although not every group that has one exists."""
+    return _maker(name) is not None
+
+
+def _maker(name: str) -> Callable[[], MooreMachine] | None:
     if name in SINGLE:
-        return SINGLE[name]()
+        return SINGLE[name]
     if found := re.fullmatch(r"group_([^_]+)(_generators)?(_identity)?", name):
-        return group(found[1]).word_problem(
-            alphabet="generators" if found[2] else "elements",
-            labels="identity" if found[3] else "product",
-        )
+        return partial(_word_problem, *found.groups())
     for pattern, make in FAMILIES.items():
         if found := re.fullmatch(re.sub(r"(?<=_)[A-Z]+", SIZE, pattern), name):
-            return make(*map(int, found.groups()))
+            return partial(make, *map(int, found.groups()))
     return None
+
+
+def _word_problem(name: str, generators: str | None, identity: str | None) -> MooreMachine:
+    return group(name).word_problem(
+        alphabet="generators" if generators else "elements",
+        labels="identity" if identity else "product",
+    )

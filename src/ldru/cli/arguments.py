@@ -63,7 +63,7 @@ class Language:
 def check_task_name(name: str) -> None:
     """Raise at once, without PyTorch, on a name that no task has."""
     spec = TaskSpec(name=name)
-    if name not in REGISTERED and study_of(spec) is None and named_machine(name) is None:
+    if name not in REGISTERED and named_machine(name) is None and study_of(spec) is None:
         texts = [*TEXT_TASKS, f"NAME{SUBSET}"]
         raise unknown_name("task", name, [*NAMES, "listops_N", *texts, *REGISTERED])
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from ldru.automata.named import PAPERS, SIZE
+from ldru.automata.named import PAPERS, SIZE, is_named
 from ldru.tasks.registered import is_own_language
 from ldru.tasks.spec import TaskSpec
 from ldru.training.spec import TrainSpec
@@ -162,9 +162,7 @@ SIZES = {
 
 def study_of(task: TaskSpec) -> Study | None:
     """The study that a task belongs to; None for a data set of one's own."""
-    if task.machine is not None or _family(task.name) in REGULAR_TASKS:
-        return "regular"
-    if is_own_language(task.name):
+    if task.machine is not None or is_named(task.name) or is_own_language(task.name):
         return "regular"
     if re.fullmatch(r"listops(_[1-9][0-9]*[km]?)?", task.name):
         return "listops"
