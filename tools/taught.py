@@ -2,8 +2,8 @@
 
 `make taught` teaches three networks for each of the paper's languages (`ldru.teach`), extracts and
 judges their machines, asks the networks for test words beyond the paper's training lengths, and
-tries to certify them as they are. It takes about an hour and a half on one core; rows that are there
-already stay. `python -m tools.taught TASK ...` does some of them, several at the same time.
+tries to certify them as they are. It takes about an hour and a half on one core; rows that are
+there already stay. `python -m tools.taught TASK ...` does some of them, several at the same time.
 """
 
 import json
