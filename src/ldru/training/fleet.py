@@ -27,6 +27,7 @@ from ldru.training.hard_words import SEARCH_EVERY, HardWords
 from ldru.training.lessons import Lessons
 from ldru.training.loss import cross_entropy, within_classes
 from ldru.training.member import MONOID_HEAD, Member, check_alike, common_model
+from ldru.training.muon import Muon
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
 from ldru.training.random_layers import RandomLayers
@@ -298,7 +299,7 @@ class Fleet:
             )
         return self.draws
 
-    def _make_optimizer(self) -> Optimizer:
+    def _make_optimizer(self) -> Optimizer | Muon:
         def column(values: list[float]) -> Tensor:
             return torch.tensor(values, dtype=self.dtype, device=self.device)[:, None]
 
@@ -311,9 +312,11 @@ class Fleet:
             weight_decay=self.settings.weight_decay,
             clip=self.settings.clip,
             centralise=self.settings.centralise,
-            is_amsgrad=self.settings.optimizer == "amsgrad",
+            is_amsgrad=self.settings.optimizer != "adam",
         )
-        return make_optimizer(self.parameters.layout, self.parameters.matrix, sizes=sizes)
+        layout, matrix = self.parameters.layout, self.parameters.matrix
+        found = make_optimizer(layout, matrix, sizes=sizes)
+        return Muon(layout, matrix, rest=found) if self.settings.optimizer == "muon" else found
 
 
 def call_method(

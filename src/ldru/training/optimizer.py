@@ -75,8 +75,7 @@ class Optimizer:
         gradient.add_(parameters, alpha=self.sizes.l2)
         if self.sizes.centralise:
             self.layout.centre(gradient)
-        norm = gradient.square().sum(dim=1, keepdim=True).sqrt()
-        gradient.mul_(torch.where(norm < self.sizes.clip, 1.0, self.sizes.clip / norm))
+        clip_rows(gradient, self.sizes.clip)
         first, second = self.state["first_moment"], self.state["second_moment"]
         first.mul_(BETA_1).add_(gradient, alpha=1 - BETA_1)
         second.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
@@ -92,3 +91,9 @@ class Optimizer:
         """Take their share off the parameters, in place."""
         if self.sizes.weight_decay:
             parameters.mul_(1 - self.sizes.weight_decay * self.sizes.rate(step))
+
+
+def clip_rows(gradient: Tensor, largest: float) -> None:
+    """Scale rows down, in place, whose norm is larger."""
+    norm = gradient.square().sum(dim=1, keepdim=True).sqrt()
+    gradient.mul_(torch.where(norm < largest, 1.0, largest / norm))

@@ -61,6 +61,8 @@ class Layout:
             self.places[name] = (begin, end, parameter.shape)
             begin = end + -end % ALIGNMENT
         self.size = begin
+        linear = _linear_weights(largest)
+        self.hidden = tuple(name for name in linear if "head" not in name.split(".")[0])
         self._axes = _centred_axes(largest)
         self._masks = {name: self._mask(name) for name in self.places}
 
@@ -137,17 +139,22 @@ class Layout:
         return mask.to(self.device)
 
 
+def _linear_weights(model: nn.Module) -> list[str]:
+    """The names of linear layers' weights."""
+    return [
+        f"{prefix}.weight" if prefix else "weight"
+        for prefix, module in model.named_modules()
+        if isinstance(module, nn.Linear)
+    ]
+
+
 def _centred_axes(model: nn.Module) -> dict[str, tuple[int, ...]]:
     """The axes of [members, ...] over which each gradient is centred.
 
     All but the input axis. It comes first in every tensor but a linear layer's weight, which
     PyTorch keeps as [outputs, inputs].
     """
-    linear = {
-        f"{prefix}.weight" if prefix else "weight"
-        for prefix, module in model.named_modules()
-        if isinstance(module, nn.Linear)
-    }
+    linear = _linear_weights(model)
     axes: dict[str, tuple[int, ...]] = {}
     for name, parameter in model.named_parameters():
         if parameter.ndim < 2:

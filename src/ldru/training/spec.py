@@ -18,7 +18,7 @@ POOL_SIZE = 256
 LARGEST = 1e30
 """Of a weight of the loss: far within float32, which steps are taken in."""
 
-OptimizerName = Literal["amsgrad", "adam"]
+OptimizerName = Literal["amsgrad", "adam", "muon"]
 Decay = Literal["none", "cosine", "linear"]
 Kept = Literal["last", "average"]
 
@@ -33,7 +33,8 @@ class TrainSpec:
         batch_size: words per step.
         max_length: the longest training word; each batch has one length, uniform on 1..max_length.
             A data set has the words it has.
-        optimizer: AMSGrad as optax has it, or Adam.
+        optimizer: AMSGrad as optax has it, Adam, or Muon: for the matrices of hidden layers, with
+            AMSGrad for all else, at the same rate.
         warmup: share of the steps over which the learning rate rises from 1e-8.
         l2: multiple of every parameter added to its gradient.
         clip: largest norm of a model's whole gradient.
@@ -138,6 +139,10 @@ class TrainSpec:
         if self.labels != "words" and self.associativity:
             raise LdruError(
                 f"labels={self.labels!r} goes with no associativity loss: give one of them"
+            )
+        if self.optimizer == "muon" and self.l2:
+            raise LdruError(
+                f"l2 is no part of a gradient for muon, got {self.l2}: give l2=0, or weight_decay"
             )
         if not self.clip > 0:
             raise LdruError(f"clip must be positive, got {self.clip}")
