@@ -35,7 +35,7 @@ from ldru.runs.folder import RECORD, SETTINGS, WEIGHTS
 from ldru.runs.packed import write_pack
 from ldru.runs.results import Results
 from ldru.runs.shipped import SHIPPED, find_run, shipped_names
-from tools import certificates
+from tools import certificates, taught
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Results(ROOT / "results")
@@ -68,7 +68,7 @@ def test_the_readmes_figure_was_drawn_from_these_records():
 def test_written_tables_say_what_the_records_say():
     cells = functools.cache(lambda name: cell_results(PUBLISHED[name], RESULTS))
     for path in sorted((ROOT / "results/tables").iterdir()):
-        if path.name not in ("verdicts.md", "hard_tests.md", "certificates.md", STEPS):
+        if path.name not in ("verdicts.md", "hard_tests.md", "certificates.md", "taught.md", STEPS):
             now = WRITERS[path.suffix[1:]](PUBLISHED[path.stem], cells(path.stem))
             assert path.read_text() == now, f"{path.name} is stale: run `make results`"
     kept = verdicts_markdown(all_verdicts(RESULTS))
@@ -77,6 +77,8 @@ def test_written_tables_say_what_the_records_say():
     assert (ROOT / "results/tables" / STEPS).read_text() == kept, "run `make results`"
     kept = certificates.table(json.loads((ROOT / "results/certificates.json").read_text()))
     assert (ROOT / "results/tables/certificates.md").read_text() == kept, "run `make certificates`"
+    kept = taught.table(json.loads((ROOT / "results/taught.json").read_text()))
+    assert (ROOT / "results/tables/taught.md").read_text() == kept, "run `make taught`"
 
 
 def test_accuracies_beside_coverage_are_those_of_the_records():

@@ -33,6 +33,7 @@ def written_pages(root: Path) -> list[str]:
     return [
         *(str(path.relative_to(root)) for path in sorted((root / "docs").rglob("*.md"))),
         *("results/README.md", "results/recipe_search.md", "results/data_search.md"),
+        "results/teaching_search.md",
         *("benchmarks/README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     ]
 

@@ -66,6 +66,7 @@ def nav(sections: list[Section]) -> Nav:
                 *_entries(tables),
                 {"The search for a recipe": "results/recipe_search.md"},
                 {"The same for texts and ListOps": "results/data_search.md"},
+                {"What was tried for teaching products": "results/teaching_search.md"},
             ]
         },
         {"Benchmarks": "benchmarks/index.md"},

@@ -23,6 +23,7 @@ TITLES = {
     "labels_steps": "Steps until long words are right",
     "verdicts": "Verdicts at every length",
     "certificates": "Certificates",
+    "taught": "Taught products",
     "hard_tests": "Hard test words",
     "classes": "Classes of all nodes",
     "central": "The paper's central table",

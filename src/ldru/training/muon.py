@@ -62,7 +62,7 @@ class Muon:
 
 
 def orthogonalised(matrices: Tensor) -> Tensor:
-    """The same matrices with singular values about one: [..., rows, columns], rows <= columns.
+    """Matrices with their singular values about one: [..., rows, columns], rows <= columns.
 
     By Newton and Schulz's iteration, in products alone: a matrix of zeros stays what it is.
     """
