@@ -28,7 +28,7 @@ class Teach:
 
     Args:
         seeds: one network each.
-        steps: by default 2,000, and 32 for each class where there are more than 62.
+        steps: by default 32 for each class of the monoid, and at least 2,000.
         out: folder for the run folders.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.

@@ -39,7 +39,7 @@ def teach(
     to make a node near the point of the product's class. Whether it is right at every length then,
     `Run.exact` tells.
 
-    steps: by default 2,000, and 32 for each class where there are more than 62.
+    steps: by default 32 for each class of the monoid, and at least 2,000.
     on_step: is told of every step.
 
     >>> run = ldru.teach("tomita_4", steps=300)

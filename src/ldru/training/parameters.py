@@ -61,8 +61,9 @@ class Layout:
             self.places[name] = (begin, end, parameter.shape)
             begin = end + -end % ALIGNMENT
         self.size = begin
+        # What reads answers from a model is called a head.
         linear = _linear_weights(largest)
-        self.hidden = tuple(name for name in linear if "head" not in name.split(".")[0])
+        self.hidden = tuple(name for name in linear if not name.split(".")[0].endswith("head"))
         self._axes = _centred_axes(largest)
         self._masks = {name: self._mask(name) for name in self.places}
 
