@@ -38,7 +38,7 @@ def test_singular_values_become_about_one_and_directions_stay(rows, columns):
     is_large = before > 0.05 * matrices.norm(dim=(1, 2))[:, None]
     assert after[is_large].min() > 0.65
     assert after.max() < 1.25
-    assert not orthogonalised(torch.zeros(rows, columns)).any()
+    assert not orthogonalised(torch.zeros(1, rows, columns)).any()
 
 
 def member(task, seed, **changes):

@@ -124,8 +124,8 @@ class Fleet:
             gradients = torch.autograd.grad(
                 losses.sum(), list(self.parameters.views.values()), materialize_grads=True
             )
-        gradient = self.group.mean(self.parameters.gradient(gradients))
-        self.optimizer.update(self.parameters.matrix, gradient, self.step_number)
+            gradient = self.group.mean(self.parameters.gradient(gradients))
+            self.optimizer.update(self.parameters.matrix, gradient, self.step_number)
         if self.average is not None:
             count = torch.minimum(self.step_number + 1, self._horizons)
             self.average.matrix.lerp_(self.parameters.matrix, 1 / count.to(self.dtype))

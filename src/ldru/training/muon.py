@@ -55,14 +55,14 @@ class Muon:
         rate = self.sizes.rate(step).to(parameters.dtype)
         for (_, longer), group in self._groups.items():
             wide = [_wide(ahead[:, place].unflatten(1, shape)) for place, shape in group]
-            steps = orthogonalised(torch.stack(wide)) * (ENTRIES * longer**0.5)
-            for (place, shape), each in zip(group, steps, strict=True):
+            steps = orthogonalised(torch.cat(wide)) * (ENTRIES * longer**0.5)
+            for (place, shape), each in zip(group, steps.chunk(len(group)), strict=True):
                 turned = each if each.shape[1:] == shape else each.mT
                 parameters[:, place] -= rate * turned.flatten(1)
 
 
 def orthogonalised(matrices: Tensor) -> Tensor:
-    """Matrices with their singular values about one: [..., rows, columns], rows <= columns.
+    """Matrices with their singular values about one: [matrices, rows, columns], rows <= columns.
 
     By Newton and Schulz's iteration, in products alone: a matrix of zeros stays what it is.
     """
@@ -70,7 +70,8 @@ def orthogonalised(matrices: Tensor) -> Tensor:
     found = matrices / (matrices.norm(dim=(-2, -1), keepdim=True) + 1e-7)
     for _ in range(ITERATIONS):
         square = found @ found.mT
-        found = first * found + (third * square + fifth * square @ square) @ found
+        inner = torch.baddbmm(square, square, square, beta=third, alpha=fifth)
+        found = torch.baddbmm(found, inner, found, beta=first)
     return found
 
 
