@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "tasks": {"automata"},
     "evaluation": {"drawing", "tasks"},
     "training": {"tree", "kernels", "layers", "tasks", "evaluation"},
-    "analysis": {"automata", "tree", "layers", "operators", "models", "tasks"},
+    "analysis": {"automata", "tree", "layers", "operators", "models", "tasks", "training"},
     "paper": {"automata", "evaluation", "models", "tasks", "training"},
     "runs": {"drawing", "models", "tasks", "evaluation", "training", "analysis", "paper"},
     "reproduce": {"models", "tasks", "evaluation", "training", "paper", "runs"},

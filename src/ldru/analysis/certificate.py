@@ -31,6 +31,7 @@ from ldru.analysis.bounds import (
     through_operator,
 )
 from ldru.analysis.extraction import Extraction
+from ldru.analysis.points import points_of
 from ldru.analysis.trained_ldru import check_ldru
 from ldru.analysis.verdict import decide
 from ldru.automata.monoid import monoid
@@ -192,8 +193,7 @@ def certify(model: nn.Module, found: Extraction) -> Certificate:
     if not found.is_correct:
         raise RunError(f"there is nothing to certify: {found.summary}")
     algebra = found.algebra
-    assert found.chosen is not None
-    points = _settled(model, algebra, found.chosen.states.detach().double())
+    points = _settled(model, algebra)
     count = len(algebra.moves.left)
     chosen = np.random.default_rng(0).permutation(count)[:SAMPLE]
     some = torch.from_numpy(chosen).to(points.device)
@@ -237,12 +237,12 @@ def weights_digest(model: nn.Module) -> str:
 
 
 @torch.no_grad()
-def _settled(model: LDRUClassifier, algebra: Algebra, points: Tensor) -> Tensor:
-    """Points in the middle of what the maps make of them: [states, dim] -> [states, dim]."""
+def _settled(model: LDRUClassifier, algebra: Algebra) -> Tensor:
+    """Points in the middle of what the maps make of them: [states, dim], in float64."""
     exact = copy.deepcopy(model).double()
-    encoder, device = exact.encoder, points.device
+    encoder, points = exact.encoder, points_of(exact, algebra)
     left, right, joined, rising, risen, leaf = (
-        torch.from_numpy(table).to(device) for table in (*algebra.moves, algebra.leaf)
+        torch.from_numpy(table).to(points.device) for table in (*algebra.moves, algebra.leaf)
     )
     into = torch.cat([leaf, joined, risen])
     count = torch.bincount(into, minlength=len(points)).clamp_min(1)[:, None]

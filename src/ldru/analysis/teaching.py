@@ -13,9 +13,8 @@ some are moved by as much as nodes of the class were lately off. So the operator
 nodes that are a little off to nodes that are less so, and errors do not grow with the tree.
 """
 
-import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ldru.analysis.algebra import UNMET, Algebra
+from ldru.analysis.table_training import EntryDraws, TableOptimizer
 from ldru.automata.machine import UNLABELLED, MooreMachine
 from ldru.automata.monoid import monoid
 from ldru.models.ldru import LDRUClassifier
@@ -35,9 +35,6 @@ PRODUCTS, RISES = 384, 64
 
 RATE, POINT_RATE = 1e-2, 1e-1
 """Of the network's weights, and of points."""
-
-WARMUP = 0.05
-"""The share of the steps over which rates rise; then they fall along a cosine."""
 
 PULL = 30.0
 """In the end, of a node's squared distance from its point, over the dimension."""
@@ -122,11 +119,7 @@ class Teaching:
             for table in (*moves, tables.leaf, tables.answer)
         )
         self.is_used = self.leaf != UNMET
-        # Products in order of what they give, so that each state can be asked for its own.
-        self.by_state = self.joined.argsort(stable=True)
-        self.ways = torch.bincount(self.joined, minlength=tables.num_states)
-        self.first_way = self.ways.cumsum(0) - self.ways
-        (self.made,) = torch.nonzero(self.ways, as_tuple=True)
+        self.products = EntryDraws(self.joined, generator=generator)
         drawn = torch.randn(tables.num_states, model.encoder.dim, generator=self.generator)
         # As long as nodes are, which come out of a layer norm.
         self.points = nn.Parameter(functional.layer_norm(drawn, drawn.shape[1:]).to(weight))
@@ -135,11 +128,13 @@ class Teaching:
         nn.init.zeros_(self.names.bias)
         # How far nodes of each state, rightly named, were off its point [states, replays, dim].
         self.off = torch.zeros(tables.num_states, REPLAYS, model.encoder.dim).to(weight)
-        self.optimizers = _optimizers(model, self.names, self.points)
-        self.schedules = [
-            torch.optim.lr_scheduler.LambdaLR(each, lambda step: _rate(step / steps))
-            for each in self.optimizers
-        ]
+        self.optimizer = TableOptimizer(
+            model,
+            steps=steps,
+            matrix_rate=RATE,
+            rate=RATE,
+            others={RATE: self.names.parameters(), POINT_RATE: [self.points]},
+        )
 
     def step(self, progress: float) -> None:
         """One step on some products, some nodes that rise alone, and all leaves.
@@ -155,16 +150,11 @@ class Teaching:
         if (labels != UNLABELLED).any():
             answers = self.model.head(nodes)
             loss = loss + functional.cross_entropy(answers, labels, ignore_index=UNLABELLED)
-        for optimizer in self.optimizers:
-            optimizer.zero_grad()
-        loss.backward()
-        for optimizer, schedule in zip(self.optimizers, self.schedules, strict=True):
-            optimizer.step()
-            schedule.step()
+        self.optimizer.step(loss)
 
     def _examples(self, progress: float) -> Examples:
         encoder = self.model.encoder
-        picked, rising = self._products(), self._drawn(len(self.rising), RISES)
+        picked, rising = self.products.draw(PRODUCTS), self._drawn(len(self.rising), RISES)
         left, right, alone = (
             self._near(states, progress)
             for states in (self.left[picked], self.right[picked], self.rising[rising])
@@ -173,14 +163,6 @@ class Teaching:
         leaves = self.model.symbol_leaves()[self.is_used]
         states = [self.joined[picked], self.risen[rising], self.leaf[self.is_used]]
         return Examples(torch.cat([above, leaves]), torch.cat(states))
-
-    def _products(self) -> Tensor:
-        """Some products by number: half of them any, half by what they give, each alike."""
-        some = PRODUCTS // 2
-        states = self.made[self._drawn(len(self.made), some)]
-        share = torch.rand(some, generator=self.generator, dtype=torch.float64).to(states.device)
-        ways = self.first_way[states] + (share * self.ways[states]).long()
-        return torch.cat([self._drawn(len(self.left), some), self.by_state[ways]])
 
     def _near(self, states: Tensor, progress: float) -> Tensor:
         """Points of states, each moved in a way of its own: [some] -> [some, dim]."""
@@ -210,22 +192,3 @@ class Teaching:
     def _drawn(self, below: int, count: int) -> Tensor:
         drawn = torch.randint(below, (count,), generator=self.generator)
         return drawn.to(self.points.device)
-
-
-def _optimizers(
-    model: LDRUClassifier, names: nn.Module, points: nn.Parameter
-) -> list[torch.optim.Optimizer]:
-    """Muon for the encoder's matrices, which learn products several times as fast by it."""
-    matrices = [weight for weight in model.encoder.parameters() if weight.ndim == 2]
-    known = set(matrices)
-    others = [w for w in (*model.parameters(), *names.parameters()) if w not in known]
-    groups: list[dict[str, Any]] = [{"params": others}, {"params": [points], "lr": POINT_RATE}]
-    return [
-        torch.optim.Muon(matrices, lr=RATE, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.Adam(groups, lr=RATE),
-    ]
-
-
-def _rate(progress: float) -> float:
-    """A share of the rates: they rise, and fall along a cosine."""
-    return min(1.0, progress / WARMUP) * (1 + math.cos(math.pi * progress)) / 2
