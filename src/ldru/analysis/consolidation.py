@@ -36,7 +36,7 @@ MATRIX_RATE, RATE, POINT_RATE = 2e-2, 5e-3, 1e-1
 NEAREST, FARTHEST = 0.03, 1.0
 """How far from a state slopes are taken, all scales alike; states of width 64 have length 8."""
 
-CLOSENESS = 30.0
+CLOSENESS = 10.0
 """Of a squared distance from where it belongs, beside a squared slope."""
 
 SMALL = 0.1
