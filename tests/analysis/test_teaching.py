@@ -9,6 +9,7 @@ import torch
 
 import ldru
 from ldru.analysis.algebra import UNMET
+from ldru.analysis.points import points_of
 from ldru.analysis.teaching import Teaching, algebra_of, teach_products, usual_steps
 from ldru.automata.machine import UNLABELLED
 
@@ -135,6 +136,26 @@ def test_nodes_gather_around_points_that_lie_far_apart(taught_or):
     assert (network.symbol_leaves() - points[tables.leaf]).norm(dim=1).max() < 0.1 * length
     assert (points[0] - points[1]).norm() > 0.5 * length
     assert (network.head(points).argmax(dim=1).numpy() == tables.answer).all()
+
+
+def test_the_network_itself_shows_where_it_has_each_state(taught_or):
+    network, tables, points = taught_or
+    found = points_of(network, tables)
+    assert (torch.cdist(found, points).argmin(dim=1) == torch.arange(2)).all()
+
+
+@torch.no_grad()
+def test_states_are_found_by_joins_and_rises_literally():
+    """Numbers modulo 4 of one symbol: 1 is the leaf, 2 = 1 + 1, 3 rises from 1, 0 = 1 + 3."""
+    sums = np.add.outer(np.arange(4), np.arange(4)) % 4
+    tables = ldru.Algebra(leaf=[1], pair=sums, carry=[0, 3, 2, 3], answer=[0, 1, 1, 1])
+    generator = torch.Generator().manual_seed(0)
+    network = ldru.build(SMALL, vocab_size=1, num_classes=2, generator=generator).eval()
+    join, rise = network.encoder.operator, network.encoder.block
+    (one,) = network.symbol_leaves()
+    two, three = rise(join(one, one)), rise(one)
+    expected = torch.stack([rise(join(one, three)), one, two, three])
+    torch.testing.assert_close(points_of(network, tables), expected)
 
 
 def test_the_same_seed_gives_the_same_network():

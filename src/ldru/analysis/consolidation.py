@@ -53,7 +53,7 @@ def consolidate(
 ) -> LDRUClassifier:
     """A copy of an LDRU whose states lie close to those of its machine, which `extract` found.
 
-    steps: by default 1,000, and more for tables of more than 20,000 pairs.
+    steps: by default 1,000, and more for tables of more than 5,000 pairs.
     on_step: is told of every step.
 
     >>> run = ldru.Run.open("parity_check")
@@ -68,7 +68,7 @@ def consolidate(
         steps = usual_steps(tables)
     if steps < 1:
         raise LdruError(f"steps must be at least 1, got {steps}")
-    model = copy.deepcopy(check_ldru(model))
+    model = copy.deepcopy(check_ldru(model)).eval()
     encoder = model.encoder
     points = nn.Parameter(points_of(model, tables))
     left, right, joined, rising, risen, leaf, answer = (
@@ -102,7 +102,7 @@ def consolidate(
         )
         if on_step is not None:
             on_step(step)
-    return model.eval()
+    return model
 
 
 def usual_steps(tables: Algebra) -> int:

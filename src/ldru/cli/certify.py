@@ -28,7 +28,7 @@ class Certify:
         run: a run folder, or the name of a shipped model such as parity_check.
         out: where the run of the consolidated network is kept.
         rounds: how often it is consolidated at most.
-        steps: of one consolidation; by default 4,000, and more for large machines.
+        steps: of one consolidation; by default 1,000, and more for large machines.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
