@@ -181,6 +181,7 @@ def test_the_command_makes_a_run_and_checks_it(certified, capsys):
     code, printed, _ = call("certify", folder, "--json")
     assert code == 0
     assert json.loads(printed)["note"].endswith("holds")
-    code, _, problem = call("certify", "parity_check", "--steps", 1, "--rounds", 1)
+    code, _, problem = call("certify", "parity_check", "--steps", 1, "--rounds", 3)
     assert code == 1
+    assert "after 7 steps of consolidation" in problem  # each round takes twice as many
     assert "more with --rounds or --steps" in problem

@@ -48,6 +48,10 @@ REPLAYED_FROM, REPLAYS = 0.5, 8
 many such nodes of a class are remembered."""
 
 
+GATHERED_TOLERANCES = (0.5, 0.4, 0.32, 0.25, 0.2)
+"""At which to merge the states of a taught network: they gather, and keep far apart."""
+
+
 def teach_products(
     model: LDRUClassifier,
     tables: Algebra,

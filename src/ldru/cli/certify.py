@@ -27,15 +27,15 @@ class Certify:
     Args:
         run: a run folder, or the name of a shipped model such as parity_check.
         out: where the run of the consolidated network is kept.
-        rounds: how often it is consolidated at most.
-        steps: of one consolidation; by default 1,000, and more for large machines.
+        rounds: how often it is consolidated at most, each time for twice as many steps.
+        steps: of the first consolidation; by default 1,000, and more for large machines.
         device: cpu or cuda; by default a GPU where there is one.
         json: print JSON.
     """
 
     run: Positional[Path]
     out: Path = Path("runs")
-    rounds: int = 8
+    rounds: int = 4
     steps: int | None = None
     device: str | None = None
     json: bool = False

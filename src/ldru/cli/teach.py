@@ -43,9 +43,8 @@ class Teach:
     json: bool = False
 
     def __call__(self) -> None:
-        from ldru.analysis.extract import extract
         from ldru.base.progress import counting
-        from ldru.runs.teach import TOLERANCES, teach, teaching_spec
+        from ldru.runs.teach import teach, teaching_spec
 
         task = self.language.find()
         specs = [
@@ -70,7 +69,7 @@ class Teach:
                     on_step=advance,
                 )
             run = run.save(self.out / spec.name)
-            found = extract(run.model, run.language, tolerances=TOLERANCES)
+            found = run.exact()
             keep_machine(run, found)
             results.append(self._show(run, found))
             if not found.is_correct:

@@ -15,7 +15,7 @@ from ldru.runs.without_words import run_without_words
 CERTIFICATE = "certificate.json"
 """In the folder of a run that is certified."""
 
-ROUNDS = 8
+ROUNDS = 4
 
 
 class Certified(NamedTuple):
@@ -40,9 +40,9 @@ def certify_run(
     """Certify a run's network, or the network that it becomes by consolidation.
 
     Its exact machine must be right at every length. Then the network is consolidated and certified
-    again, so often at most, until it is proved.
+    again, so often at most, until it is proved; each time for twice as many steps.
 
-    steps: of one consolidation, see `consolidate`.
+    steps: of the first consolidation, see `consolidate`.
     """
     check_certifiable(run.model)
     if rounds < 0:
@@ -55,7 +55,8 @@ def certify_run(
     certificate = certify(model, found)
     steps = usual_steps(found.algebra) if steps is None else steps
     while not certificate.is_certified and number < rounds:
-        model = consolidate(model, found, steps=steps, seed=number, on_step=on_step)
+        # A consolidation begins with large steps: one as short as the last would not come farther.
+        model = consolidate(model, found, steps=steps * 2**number, seed=number, on_step=on_step)
         number += 1
         certificate = certify(model, found)
         if on_round is not None:
@@ -64,7 +65,10 @@ def certify_run(
         seconds = time.monotonic() - begin
         # The run of a consolidated network begins where the other ended.
         spec = replace(
-            run.spec, init_from=run.spec.digest, consolidated=number * steps, counterexamples=()
+            run.spec,
+            init_from=run.spec.digest,
+            consolidated=steps * (2**number - 1),
+            counterexamples=(),
         )
         last = run.record.final.step + spec.consolidated
         run = run_without_words(spec, run.language, model, step=last, seconds=seconds)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ldru.analysis.extract import extract
-from ldru.analysis.extraction import Extraction
+from ldru.analysis.extraction import TOLERANCES, Extraction
+from ldru.analysis.teaching import GATHERED_TOLERANCES
 from ldru.base.errors import LdruError, RunError
 from ldru.base.files import lock
 from ldru.base.labels import Labels
@@ -201,7 +202,8 @@ class Run:
 
         See `ldru.extract`, which has options.
         """
-        return extract(self.model, self.language)
+        tolerances = GATHERED_TOLERANCES if self.spec.taught else TOLERANCES
+        return extract(self.model, self.language, tolerances=tolerances)
 
     @property
     def device(self) -> torch.device:

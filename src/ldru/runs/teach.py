@@ -20,9 +20,6 @@ from ldru.tasks.regular_task import RegularTask
 from ldru.training.device import find_device
 from ldru.training.spec import TrainSpec
 
-TOLERANCES = (0.5, 0.4, 0.32, 0.25, 0.2)
-"""At which to merge the states of a taught network: they gather, and keep far apart."""
-
 
 def teach(
     task: str | RegularTask,
