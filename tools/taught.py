@@ -2,9 +2,9 @@
 
 `make taught` teaches three networks for each of the paper's languages (`ldru.teach`), extracts and
 judges their machines, asks the networks for test words beyond the paper's training lengths, and
-certifies them, consolidated where they have to be. It takes about two hours on one core; rows that
-are there already stay. `python -m tools.taught TASK ...` does some of them, several at the same
-time.
+certifies them, consolidated where they have to be. It takes an hour and a half on one core; rows
+that are there already stay. `python -m tools.taught TASK ...` does some of them, several at the
+same time.
 """
 
 import json
