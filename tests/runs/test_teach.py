@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import ldru
+from ldru.analysis.teaching import GATHERED_TOLERANCES
 from ldru.runs.folder import SETTINGS
 from ldru.runs.spec import RunSpec
 from ldru.runs.teach import teaching_spec
@@ -22,7 +23,9 @@ def run():
 
 
 def test_a_taught_run_is_a_run(run, tmp_path):
-    assert run.exact().summary == "correct at every length"
+    found = run.exact()
+    assert found.summary == "correct at every length"
+    assert {trial.tolerance for trial in found.trials} <= {*GATHERED_TOLERANCES}
     assert run.evaluate([40, 500]) == {40: 1.0, 500: 1.0}
     again = ldru.Run.open(run.save(tmp_path / "run").folder)
     assert again.spec == run.spec

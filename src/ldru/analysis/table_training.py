@@ -62,7 +62,7 @@ class TableOptimizer:
         known = set(matrices)
         rest = [weight for weight in model.parameters() if weight not in known]
         groups = [{"params": rest, "lr": rate}]
-        groups += [{"params": list(some), "lr": rate} for rate, some in others.items()]
+        groups += [{"params": list(some), "lr": own} for own, some in others.items()]
         self.optimizers = [MatrixMuon(matrices, lr=matrix_rate), torch.optim.Adam(groups)]
         self.schedules = [
             torch.optim.lr_scheduler.LambdaLR(each, lambda step: _share(step / steps))
