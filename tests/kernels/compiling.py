@@ -1,156 +1,144 @@
-"""Compiles kernels for a GPU that need not be there: `python -m` this.
+"""Compiles every kernel that trainings launch, for GPUs that need not be there: `python -m` this.
 
-The interpreter runs what the compiler may refuse. A process of its own, because Triton decides
-between the two when it is imported.
+The interpreter runs what a compiler may refuse, or what takes more memory than a GPU has. Here
+steps are taken on a CPU as if it were a GPU: Triton believes in one, compiles each launch for it as
+it would there, and launches nothing. So numbers are zeros, and tilings are those of that GPU.
+
+A process of its own, because Triton decides what it is when it is imported.
 """
 
+import os
 import sys
 
+import torch
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
 
-from ldru.kernels import (
-    activations,
-    attention,
-    convolution,
-    delta_rule,
-    dropout,
-    grc,
-    norm,
-    optimizer,
-    recurrence,
-    rotation,
-    scan,
-    windows,
-)
-from ldru.kernels.reduction import narrow, operands, trees, wide
+import ldru
+from ldru.kernels import gpu, support
+from ldru.kernels.gpu import Gpu
+from ldru.models.registry import MODELS
+from ldru.training.fleet import Fleet
+from ldru.training.member import Member
+from ldru.training.spec import TrainSpec
 
-HOPPER = GPUTarget("cuda", 90, 32)
-WIDTHS = {"JOIN": 2, "ACTIVATE": 4, "GATE": 2, "SLOPE": 4, "GATE_GRADIENT": 2, "INPUT_GRADIENT": 2}
-STAGES = (
-    *("JOIN", "ACTIVATE", "SHIFT", "GATE", "STATE", "SLOPE", "CAST"),
-    *("STATE_GRADIENT", "GATE_GRADIENT", "INPUT_GRADIENT"),
-)
+GPUS = {
+    "A100": (GPUTarget("cuda", 80, 32), Gpu("A100", True, (8, 0), 108, 163 * 1024)),
+    "RTX 4090": (GPUTarget("cuda", 89, 32), Gpu("RTX 4090", True, (8, 9), 128, 99 * 1024)),
+    "H200": (GPUTarget("cuda", 90, 32), Gpu("H200", True, (9, 0), 132, 227 * 1024)),
+    "B200": (GPUTarget("cuda", 100, 32), Gpu("B200", True, (10, 0), 148, 227 * 1024)),
+    "RTX 5090": (GPUTarget("cuda", 120, 32), Gpu("RTX 5090", True, (12, 0), 170, 99 * 1024)),
+    "MI300X": (GPUTarget("hip", "gfx942", 64), Gpu("MI300X", False, (9, 4), 304, 64 * 1024)),
+    "RX 7900": (GPUTarget("hip", "gfx1100", 32), Gpu("RX 7900", False, (11, 0), 96, 64 * 1024)),
+}
 
 
-def compiled(kernel, constants, pointers):
-    """A kernel for these constants; pointers: what is no float32."""
-    names = kernel.arg_names
-    kinds = {name: "*fp32" if name.endswith("_ptr") else "i32" for name in names}
-    kinds |= {name: kind for name, kind in pointers.items() if name in kinds}
-    kinds |= dict.fromkeys(constants, "constexpr")
-    places = {(names.index(name),): value for name, value in constants.items()}
-    source = ASTSource(fn=kernel, signature={n: kinds[n] for n in names}, constexprs=places)
-    return triton.compile(source, target=HOPPER, options={"num_warps": 4})
+LONG = 70
+"""Symbols of a test word: more than attention takes at a time."""
+
+
+class Driver:
+    """As much of a driver as compiling asks for."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def get_current_target(self):
+        return self.target
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device):
+        return 0
+
+
+def pretend(name):
+    """Take a GPU to be there, and compile what would be launched; the kernels so far, by name."""
+    os.environ["LDRU_INTERPRET_KERNELS"] = os.environ["LDRU_UNTRIED_KERNELS"] = "1"
+    target, here = GPUS[name]
+    triton.runtime.driver.set_active(Driver(target))
+    gpu.current = lambda: here
+    run, found = JITFunction.run, {}
+
+    def compiled(kernel, *args, grid, warmup, **kwargs):
+        made = run(kernel, *args, grid=grid, warmup=True, **kwargs)
+        taken = made.metadata.shared
+        assert taken <= here.memory, f"{kernel.__name__} takes {taken} bytes: {kwargs}"
+        found.setdefault(kernel.__name__, {})[made.hash] = taken
+
+    JITFunction.run = compiled
+    # What no kernel has written may be anything; zeros are numbers of rows and tokens.
+    torch.empty, torch.empty_like = torch.zeros, torch.zeros_like
+    torch.Tensor.new_empty = torch.Tensor.new_zeros
+    return found
+
+
+def step(
+    model,
+    *,
+    task="dyck_2",
+    length=40,
+    batch_size=64,
+    members=1,
+    precision="tf32",
+    own=(),
+    **settings,
+):
+    """A step of a fleet along the balanced tree and, where that is asked for, along random trees.
+
+    own: settings of the model.
+    """
+    # Of a CPU's products a training asks nothing.
+    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+    trained = TrainSpec(steps=10, batch_size=batch_size, precision=precision, **settings)
+    build, found = MODELS[model](**dict(own)).build, ldru.task(task)
+    fleet = Fleet(
+        [
+            Member(name=str(seed), task=found, build=build, seed=seed, settings=trained)
+            for seed in range(members)
+        ]
+    )
+    shape = fleet.plan(0, 1)[0]
+    fleet.step(shape.length if task.startswith("listops") else length)
+    if trained.random_trees:
+        fleet.step(length, True)
+    fleet.scores(torch.zeros(members, 2, LONG, dtype=torch.int64))
+
+
+def small():
+    """Each kernel once or so, in small sizes."""
+    step("ldru", own={"dim": 16, "leaf_block": True}, random_trees=0.5, labels="factors")
+    step("ldru", own={"dim": 80}, precision="float32", length=3, associativity=0.1, l2=0.0)
+    for model in ("lstm", "transformer_rope", "gated_deltanet", "s5", "regular_gpt", "bbt_grc"):
+        step(model, length=5, batch_size=2)
+
+
+def large():
+    """Fleets as they are trained."""
+    for precision in ("tf32", "float32"):
+        for dim, members in ((64, 48), (64, 1), (48, 3)):
+            own = {"dim": dim, "leaf_block": True}
+            along = {"members": members, "random_trees": 0.5, "labels": "factors"}
+            step("ldru", own=own, precision=precision, **along)
+        own = {"dim": 64, "activation": "silu"}
+        step("ldru", task="listops_1000", own=own, precision=precision, associativity=1.0)
+        own = {"dim": 256, "activation": "silu", "leaf_block": True}
+        step("ldru", task="listops_1000", own=own, precision=precision, random_trees=0.5)
+        for model in MODELS:
+            if model != "ldru":
+                step(model, batch_size=16, members=3, precision=precision)
 
 
 def main():
-    for has_block, kind in ((True, "*fp16"), (False, "*fp32")):
-        shared = {"DIM": 80, "COLUMNS": 35 * 80, "SILU": True, "HAS_LENGTHS": has_block}
-        pointers = {"operands_ptr": kind, "peaks_ptr": "*i32", "lengths_ptr": "*i32"}
-        for stage in STAGES:
-            settings = {
-                **shared,
-                "STAGE": getattr(wide, stage),
-                "WIDTH": WIDTHS.get(stage, 1),
-                "TARGET": 0,
-                "BIAS": 0,
-                "BIASES": 1,
-                "HAS_BLOCK": has_block,
-                "ROUND": not has_block,
-                "ROWS": 4,
-                "TILE": 64,
-            }
-            compiled(wide.between_kernel, settings, pointers)
-            print("between", stage, kind)
-    settings = {"DIM": 80, "COLUMNS": 35 * 80, "PRECISION": "tf32", "TILE": 16, "ROWS": 16}
-    compiled(operands.weight_gradient_kernel, settings, {"operands_ptr": "*fp16"})
-    print("weight gradients")
-    pointers = {"keys_ptr": "*i32", "cut_ptr": "*i32"}
-    compiled(dropout.dropout_kernel, {"ELEMENTS": dropout.ELEMENTS}, pointers)
-    print("dropout")
-    settings = {"ROW": 192, "DIM": 64, "WIDTH": 8, "GROUP": 2, "PAD": 16, "ASKS": 16, "LENGTH": 16}
-    settings |= {"HAS_BIAS": True, "HAS_SEEN": True, "PRECISION": "tf32"}
-    for kernel in (
-        attention.long_attention_kernel,
-        attention.short_attention_kernel,
-        attention.short_attention_gradient_kernel,
-    ):
-        compiled(kernel, settings, {"seen_ptr": "*i8", "scale": "fp32"})
-        print("attention")
-    compiled(rotation.turn_kernel, {"DIM": 64, "WIDTH": 8, "PAIRS": 128, "ROWS": 8}, {})
-    print("rotation")
-    settings = {"CHUNK": 16, "KEYS": 16, "VALUES": 32, "PRECISION": "tf32"}
-    compiled(delta_rule.delta_rule_kernel, {**settings, "KEEPS": True}, {})
-    compiled(delta_rule.delta_rule_gradient_kernel, settings, {})
-    print("delta rule")
-    settings = {"DIM": 80, "PAD": 128, "ROWS": 2}
-    for kernel in (
-        norm.add_norm_kernel,
-        norm.add_norm_gradient_kernel,
-        norm.rms_norm_kernel,
-        norm.rms_norm_gradient_kernel,
-        activations.bias_relu_kernel,
-        activations.bias_relu_gradient_kernel,
-    ):
-        compiled(kernel, settings, {})
-        print("norm")
-    for kernel in (activations.silu_product_kernel, activations.silu_product_gradient_kernel):
-        compiled(kernel, {"ELEMENTS": activations.ELEMENTS}, {})
-        print("activations")
-    for kernel in (grc.cell_kernel, grc.cell_gradient_kernel):
-        compiled(kernel, settings, {})
-        print("grc")
-    settings = {"DIM": 48, "WIDTH": 3, "PLACES": 16, "CHANNELS": 64}
-    compiled(convolution.convolution_kernel, settings, {})
-    compiled(convolution.slope_kernel, {**settings, "WEIGHTS": 4}, {})
-    compiled(convolution.input_gradient_kernel, settings, {})
-    print("convolution")
-    for number, kind in enumerate(recurrence.KINDS):
-        for kernel in (recurrence.cell_kernel, recurrence.cell_gradient_kernel):
-            compiled(kernel, {"DIM": 80, "TILE": 128, "KIND": number}, {"tokens_ptr": "*i64"})
-        print("recurrence", kind)
-    settings = {"CHUNK": 2, "HEADS": 8, "WIDTH": 16, "ROWS": 2}
-    compiled(windows.window_kernel, settings, {})
-    compiled(windows.window_gradient_kernel, {**settings, "TOKENS": 2}, {})
-    print("windows")
-    for kernel in (scan.scan_kernel, scan.scan_gradient_kernel):
-        compiled(kernel, {"STATES": scan.STATES}, {})
-        print("scan")
-    settings = {"AVERAGES": optimizer.AVERAGES, "TERMS": optimizer.TERMS}
-    tables = dict.fromkeys(("pieces_ptr", "blocks_ptr", "sizes_ptr"), "*i32")
-    compiled(optimizer.mean_kernel, settings, tables)
-    compiled(optimizer.centre_kernel, {**settings, "CHANGES": True}, {**tables, "l2": "fp32"})
-    print("optimiser")
-    compile_narrow(dim=16, tile=16, is_silu=True)
-
-
-def compile_narrow(*, dim, tile, is_silu):
-    """The kernels of balanced and of random trees, as a fleet launches them."""
-    shared = {"DIM": dim, "PAD": max(16, triton.next_power_of_2(dim)), "ROWS": tile, "UNITS": tile}
-    shared |= {"SILU": is_silu, "PRECISION": "tf32"}
-    back = {**shared, "COLUMNS": (narrow.SILU_COLUMNS if is_silu else 35) * dim}
-    integers = dict.fromkeys(
-        ("lengths_ptr", "keys_ptr", "cut_ptr", "left_ptr", "right_ptr", "peaks_ptr"), "*i32"
-    )
-    kinds = {**integers, "operands_ptr": "*fp16", "matrices_ptr": "*fp16"}
-    padded = {"HAS_LENGTHS": True, "DROPOUT": True}
-    compiled(narrow.fused_forward_kernel, {**shared, **padded}, kinds)
-    compiled(narrow.fused_backward_kernel, {**back, **padded}, kinds)
-    compiled(trees.tree_forward_kernel, {**shared, "DROPOUT": True}, kinds)
-    compiled(trees.tree_backward_kernel, {**back, "DROPOUT": True}, kinds)
-    print("narrow", dim)
-    tables = dict.fromkeys(
-        (name for name in trees.draw_kernel.arg_names if name.endswith("_ptr")), "*i32"
-    )
-    compiled(trees.draw_kernel, {"NODES": 16, "HAS_LENGTHS": is_silu}, tables)
-    print("trees", dim)
+    name, size = sys.argv[1:]
+    found = pretend(name)
+    assert support.why_not(torch.device("cpu")) is None
+    {"small": small, "large": large}[size]()
+    for kernel, ways in sorted(found.items()):
+        print(kernel, len(ways), max(ways.values()))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["narrow"]:  # as large as a fleet launches them: a minute
-        compile_narrow(dim=64, tile=64, is_silu=False)
-        compile_narrow(dim=48, tile=64, is_silu=True)
-    else:
-        main()
+    main()

@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("triton")
 
+from tests.kernels.compiling import GPUS
+
 
 def compiled(folder, *arguments):
     """Lines about the kernels that were compiled, in a process without the interpreter."""
@@ -26,10 +28,17 @@ def compiled(folder, *arguments):
     return done.stdout.splitlines()
 
 
-def test_the_kernels_compile_for_a_gpu(tmp_path):
-    assert compiled(tmp_path)[-1] == "trees 16"
+def test_the_kernels_compile_for_a_gpu_with_little_memory(tmp_path):
+    """Of 99 KiB a program, where others have 227."""
+    lines = compiled(tmp_path, "RTX 4090", "small")
+    found = {line.split()[0] for line in lines}
+    assert {"fused_backward_kernel", "tree_backward_kernel", "weight_gradient_kernel"} <= found
+    assert {"between_kernel", "short_attention_gradient_kernel", "delta_rule_kernel"} <= found
+    assert len(found) > 40
 
 
 @pytest.mark.slow
-def test_narrow_kernels_compile_in_the_sizes_of_a_fleet(tmp_path):
-    assert compiled(tmp_path, "narrow") == ["narrow 64", "trees 64", "narrow 48", "trees 48"]
+@pytest.mark.parametrize("name", GPUS)
+def test_fleets_compile_for_each_kind_of_gpu(tmp_path, name):
+    lines = compiled(tmp_path, name, "large")
+    assert max(int(line.split()[-1]) for line in lines) > 10_000

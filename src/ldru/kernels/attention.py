@@ -19,6 +19,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn import functional
 
+from ldru.kernels import gpu
+
 BLOCK = 64  # tokens of a program at a time, at most
 SHORT_ASKS = 16  # those of them that ask, for short words
 UNSEEN = tl.constexpr(-1e30)  # a score: finite, so that a block without a seen token makes no NaN
@@ -304,7 +306,6 @@ def _launch(
         query if bias is None else bias.contiguous(),
         query if is_seen is None else is_seen.to(torch.int8).contiguous(),
     )
-    is_full = torch.get_float32_matmul_precision() == "highest"
     sizes = {
         "groups": groups,
         "asks": asks,
@@ -321,7 +322,7 @@ def _launch(
         "LENGTH": tile,
         "HAS_BIAS": bias is not None,
         "HAS_SEEN": is_seen is not None,
-        "PRECISION": "ieee" if is_full else "tf32",
+        "PRECISION": gpu.layer_precision(),
         "num_warps": 1 if is_short else 4,
     }
     return words * groups, looks, sizes

@@ -18,6 +18,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from ldru.kernels import gpu
+
 CHUNK = 16
 
 
@@ -223,7 +225,6 @@ def delta_rule_gradient(
 
 def _sizes(key: Tensor, value: Tensor) -> dict:
     _, length, heads, keys = key.shape
-    is_full = torch.get_float32_matmul_precision() == "highest"
     return {
         "heads": heads,
         "length": length,
@@ -232,6 +233,6 @@ def _sizes(key: Tensor, value: Tensor) -> dict:
         "CHUNK": CHUNK,
         "KEYS": max(16, triton.next_power_of_2(keys)),
         "VALUES": max(16, triton.next_power_of_2(value.shape[-1])),
-        "PRECISION": "ieee" if is_full else "tf32",
+        "PRECISION": gpu.layer_precision(),
         "num_warps": 1,
     }

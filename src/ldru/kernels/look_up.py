@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from ldru.kernels import gpu
 from ldru.kernels.elements import sum_slots_kernel
 
 ROWS = 64
@@ -36,7 +37,7 @@ def look_up_kernel(
 @triton.jit
 def look_up_gradient_kernel(
     gradient_ptr, tokens_ptr, partial_ptr, count, vocabulary, dim,
-    ROWS: tl.constexpr, TOKENS: tl.constexpr, CHANNELS: tl.constexpr,
+    ROWS: tl.constexpr, TOKENS: tl.constexpr, CHANNELS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Sum the gradients [M, count, dim] of each token -> partial [M, slots, vocabulary, dim].
 
@@ -59,7 +60,7 @@ def look_up_gradient_kernel(
             other=0.0,
         )
         is_token = (number == token[None, :]).to(tl.float32)
-        total = tl.dot(is_token, gradient, total, input_precision="tf32x3")
+        total = tl.dot(is_token, gradient, total, input_precision=PRECISION)
     place = ((member * slots + slot) * vocabulary + number) * dim + channel
     tl.store(partial_ptr + place, total, mask=(number < vocabulary) & (channel < dim))
 
@@ -85,6 +86,7 @@ def look_up_gradient(gradient: Tensor, tokens: Tensor, *, vocabulary: int) -> Te
     look_up_gradient_kernel[(slots, triton.cdiv(dim, channels), members)](
         gradient.contiguous(), tokens.contiguous(), partial, count, vocabulary, dim,
         ROWS=ROWS, TOKENS=max(16, triton.next_power_of_2(vocabulary)), CHANNELS=channels,
+        PRECISION=gpu.current().precision(is_tf32=False),
     )  # fmt: skip
     total = torch.empty_like(partial[:, 0])
     size = vocabulary * dim

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from ldru.kernels import gpu
+
 _SWITCH = {"layers": True}  # of the process: backward passes run in threads of their own
 
 
@@ -22,7 +24,7 @@ def why_not(device: torch.device, dtype: torch.dtype = torch.float32) -> str | N
         return f"the kernels compute in float32, not {str(dtype).removeprefix('torch.')}"
     if not _has_triton():
         return "triton is not installed"
-    return None
+    return gpu.current().why_not()
 
 
 def is_interpreted() -> bool:

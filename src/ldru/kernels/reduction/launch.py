@@ -1,12 +1,11 @@
 """Code that the launches of narrow and wide kernels share: levels as views, tilings, precision."""
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 
-import torch
 import triton
 from torch import Tensor
 
+from ldru.kernels import gpu
 from ldru.kernels.reduction.fused import Drop
 
 
@@ -14,12 +13,14 @@ from ldru.kernels.reduction.fused import Drop
 class Tiling:
     """The shape of one program's work.
 
+    memory: shared memory that it takes at most, in KiB: at width 64, of all kinds of GPU.
     units: how many of the 4 d units of a hidden layer go through at a time; divides 64.
     """
 
     rows: int
-    warps: int
     stages: int
+    memory: int
+    warps: int = 4
     units: int = 64
 
 
@@ -36,8 +37,8 @@ class Settings:
 
     @property
     def precision(self) -> str:
-        """Triton's name: three TF32 products stand for one in float32."""
-        return "tf32" if self.is_tf32 else "tf32x3"
+        """Triton's name."""
+        return gpu.current().precision(is_tf32=self.is_tf32)
 
     @property
     def is_half(self) -> bool:
@@ -95,28 +96,39 @@ class Level:
         return {"HAS_LENGTHS": self.lengths is not None, "DROPOUT": self.drop is not None}
 
 
-def fitting(wide: Tiling, few: Tiling, rows: int, others: int) -> Tiling:
-    """The largest tiling that still gives every processor a program.
+@dataclass(frozen=True)
+class Tilings:
+    """Shapes that a kernel's programs may have, those preferred first.
 
-    others: how many programs there are for each tile of rows.
+    half, full: for operands in float16, and in float32.
     """
-    if triton.cdiv(rows, wide.rows) * others >= num_processors():
-        return wide
-    size = few.rows
-    while size > 16 and triton.cdiv(rows, size) * others < num_processors():
-        size //= 2
-    return replace(few, rows=size)
+
+    half: tuple[Tiling, ...]
+    full: tuple[Tiling, ...]
+
+    def fitting(self, settings: Settings, *, rows: int, others: int) -> Tiling:
+        """The first with room on the GPU that gives every processor a program.
+
+        Where there are too few rows for that, the first of the smallest.
+
+        others: how many programs there are for each tile of rows.
+        """
+        room, processors = self.with_room(settings), gpu.current().processors
+        filling = (t for t in room if triton.cdiv(rows, t.rows) * others >= processors)
+        return next(filling, min(room, key=lambda tiling: tiling.rows))
+
+    def with_room(self, settings: Settings) -> list[Tiling]:
+        """Those whose programs the GPU has enough shared memory for."""
+        memory = gpu.current().memory
+        found = [t for t in self._of(settings) if t.memory * 1024 <= memory]
+        assert found, f"no tiling fits into {memory} bytes"
+        return found
+
+    def _of(self, settings: Settings) -> tuple[Tiling, ...]:
+        return self.half if settings.is_half else self.full
 
 
 def slot_count(members: int, tiles: int) -> int:
     """Into how many sums each weight gradient's rows are cut: to fill the processors thrice."""
     programs = tiles * members
-    return max(1, min(12, (3 * num_processors() + programs // 2) // programs))
-
-
-@lru_cache(maxsize=1)
-def num_processors() -> int:
-    """Multiprocessors of the GPU; one where there is none."""
-    if not torch.cuda.is_available():
-        return 1
-    return torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+    return max(1, min(12, (3 * gpu.current().processors + programs // 2) // programs))

@@ -31,11 +31,12 @@ from ldru.kernels.elements import (
     UP,
     VECTORS,
 )
-from ldru.kernels.reduction.launch import Settings, Tiling, slot_count
+from ldru.kernels.reduction.launch import Settings, Tiling, Tilings, slot_count
 from ldru.kernels.reduction.layout import num_parameters
 
 # Measured on an H200, at d = 64 and 256.
-WEIGHT, WEIGHT_TILE = Tiling(64, 4, 3), 64
+WEIGHT_TILE = 64
+WEIGHT = Tilings(half=(Tiling(64, 3, 48),), full=(Tiling(64, 3, 97), Tiling(32, 1, 17)))
 
 BLOCK_ROWS = tl.constexpr(128)  # rows of operands with one scale; every level begins a new block
 
@@ -292,12 +293,13 @@ class Operands:
         if not self.used:
             return
         members, slots, _ = self.partial.shape
+        tiling = WEIGHT.with_room(self.settings)[0]
         weight_gradient_kernel[(self.tiles, slots, members)](
             self.array, self.unscale, self.partial, self.used, self.array.stride(0),
             self.unscale.stride(0), int(self.flushes > 0),
             DIM=self.dim, COLUMNS=self.array.shape[2], PRECISION=self.settings.precision,
             TILE=self.tile,
-            ROWS=WEIGHT.rows, num_warps=WEIGHT.warps, num_stages=WEIGHT.stages,
+            ROWS=tiling.rows, num_warps=tiling.warps, num_stages=tiling.stages,
         )  # fmt: skip
         self.used = 0
         self.flushes += 1

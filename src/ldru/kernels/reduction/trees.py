@@ -27,13 +27,11 @@ from ldru.kernels.elements import (
     mix,
 )
 from ldru.kernels.reduction.fused import Drop
-from ldru.kernels.reduction.launch import Settings, fitting
+from ldru.kernels.reduction.launch import Settings
 from ldru.kernels.reduction.narrow import (
     BACKWARD,
-    BACKWARD_FEW,
     COLLECTED_ROWS,
     FORWARD,
-    FORWARD_FEW,
     SILU_COLUMNS,
     block_gradient,
     forward_tile,
@@ -275,7 +273,7 @@ def forward_along(
     pointers = (x, x, x) if drop is None else drop
     for level, width in enumerate(merges):
         rows = batch * width
-        tiling = fitting(FORWARD, FORWARD_FEW, rows, members)
+        tiling = FORWARD.fitting(settings, rows=rows, others=members)
         tree_forward_kernel[(triton.cdiv(rows, tiling.rows), members)](
             nodes, left, right, matrices, flat, *pointers,
             rows, width, batch * firsts[level], batch * (length + firsts[level]), level,
@@ -331,7 +329,7 @@ def backward_along(
             gradients[:, own] += node_gradient[:, own]
             peaks.find(level + 1, gradients[:, own], is_more=True)
         for piece in operands.room_for(batch * width):
-            tiling = fitting(BACKWARD, BACKWARD_FEW, piece.end - piece.begin, members)
+            tiling = BACKWARD.fitting(settings, rows=piece.end - piece.begin, others=members)
             tree_backward_kernel[(piece.filled // tiling.rows, members)](
                 nodes, gradients, left, right, operands.array, operands.unscale, peaks.bits,
                 matrices, flat, *pointers,
