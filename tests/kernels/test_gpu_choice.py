@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import ldru
+from ldru.base.precision import products_in
 
 pytest.importorskip("triton")
 from ldru.kernels import gpu, support
@@ -39,6 +40,28 @@ def test_an_old_gpu_leaves_words_to_pytorch(monkeypatch):
     model.backend = "fused"
     with pytest.raises(ldru.LdruError, match=reason):
         model(x)
+
+
+def test_a_compiler_need_not_follow_the_driver(monkeypatch):
+    """It takes what is said of the GPU for constant, and asks again where products change."""
+
+    def asked():
+        with open("/dev/null", "rb", buffering=0) as driver:  # such as no compiler follows
+            return HOPPER._replace(processors=1 + len(driver.read()))
+
+    def seen(graph, inputs):
+        (call,) = [node for node in graph.graph.nodes if "fused_reduce" in str(node.target)]
+        precisions.append(call.args[-1])
+        return graph.forward
+
+    monkeypatch.setattr(gpu, "current", asked)
+    precisions = []
+    model, x = ldru.LDRU(dim=16).eval(), torch.randn(2, 5, 16)
+    compiled = torch.compile(model, fullgraph=True, backend=seen)
+    torch.testing.assert_close(compiled(x), model(x))
+    with products_in("tf32", device=torch.device("cuda")):
+        compiled(x)
+    assert precisions == [False, True]
 
 
 def test_gpus_of_amd_run_kernels_when_asked_to(monkeypatch):

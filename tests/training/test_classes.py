@@ -39,7 +39,7 @@ def test_the_loss_is_that_of_labels_and_of_classes(is_random):
                     maps = [int(one.task.machine.delta[state, token]) for state in maps]
                 label = int(one.task.machine.output[maps[one.task.machine.start]])
                 told = {"labels": (model.head, label)}
-                told["classes"] = (model.monoid_head, numbers[tuple(maps)])
+                told["classes"] = (model.class_head, numbers[tuple(maps)])
                 for name, (head, wanted) in told.items():
                     if wanted >= 0:
                         target = torch.tensor([wanted])
@@ -61,7 +61,7 @@ def test_a_run_has_no_head_on_classes_and_a_training_goes_on_from_it(tmp_path):
     assert ldru.Run.open(run.folder).predict(["01"])[0].expected == 1
     one = member("dyck_2", spec=LDRUSpec(dim=8), **TOLD)
     again = replace(one, initial=run.model.state_dict()).model()
-    assert again.monoid_head.weight.shape == (15, 8)
+    assert again.class_head.weight.shape == (15, 8)
     assert torch.equal(again.head.weight, run.model.head.weight)
 
 

@@ -45,19 +45,23 @@ def test_the_loss_is_the_mean_over_all_labelled_stretches_by_size(is_random):
         torch.testing.assert_close(losses[row], want, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("labels", ["factors", "classes"])
 @pytest.mark.parametrize("is_random", [False, True])
-def test_listops_is_told_the_values_of_stretches(is_random, small_listops):
-    """Against the literal loop, over words of unlike lengths; every stretch is written out."""
-    spec = LDRUSpec(dim=4, dropout=0.0)
+def test_listops_is_told_the_values_of_stretches(is_random, labels, small_listops):
+    """Against the literal loop, over words of unlike lengths; every stretch is written out.
+
+    Told classes, the second head names the stretches, and the first one words alone.
+    """
+    spec, told = LDRUSpec(dim=4, dropout=0.0), {**TOLD, "labels": labels}
     kinds = [("listops_40", 0), ("listops_40", 1), ("listops_50", 1)]
-    fleet = Fleet([member(*kind, spec=spec, **TOLD) for kind in kinds])
+    fleet = Fleet([member(*kind, spec=spec, **told) for kind in kinds])
     batch = fleet.draw(fleet.plan(0, 1)[0].length)
     losses = fleet.losses(batch, is_random=is_random)
     keys = fleet.draws.tree_keys(fleet.step_number, batch_size=8)
     for row, one in enumerate(fleet.members):
-        model = one.build(vocab_size=15, num_classes=10).double()
-        model.load_state_dict(fleet.weights(row))
-        loss = size = 0
+        model = one.model().double()
+        head = model.head if labels == "factors" else model.class_head
+        loss = size = of_words = 0
         for tokens, length, key in zip(
             batch.tokens[row], batch.lengths[row], keys[row], strict=True
         ):
@@ -68,9 +72,12 @@ def test_listops_is_told_the_values_of_stretches(is_random, small_listops):
                 text = completed(decode(word[begin:end]))
                 if text is not None:
                     label = torch.tensor([ldru.listops.evaluate(text)])
-                    own = functional.cross_entropy(model.head(node)[None], label)
+                    own = functional.cross_entropy(head(node)[None], label)
                     loss, size = loss + (end - begin) * own, size + end - begin
-        torch.testing.assert_close(losses[row], loss / size, rtol=0, atol=1e-12)
+            label = torch.tensor([ldru.listops.evaluate(decode(word))])
+            of_words += functional.cross_entropy(model.head(nodes[-1][0])[None], label) / 8
+        want = loss / size + (of_words if labels == "classes" else 0)
+        torch.testing.assert_close(losses[row], want, rtol=0, atol=1e-12)
 
 
 def leaves(model, word):
@@ -124,7 +131,7 @@ def test_alone_as_in_a_fleet():
 def test_what_has_no_factors_says_so(small_listops):
     with pytest.raises(ldru.LdruError, match="'factors' goes with no associativity loss"):
         replace(SETTINGS, labels="factors", associativity=1.0).check()
-    with pytest.raises(ldru.LdruError, match="no prefixes: train it with labels='words' or 'fac"):
+    with pytest.raises(ldru.LdruError, match="no prefixes: train it with labels='words', "):
         Fleet([member("listops_40", labels="prefixes")])
     one, other = (member("listops_40", seed, labels="factors") for seed in range(2))
     other = replace(other, task=replace(other.task, label_stretches=lambda *places: places[1]))

@@ -6,8 +6,8 @@ from ldru.base.errors import LdruError
 
 Labels = Literal["words", "prefixes"]
 TaughtLabels = Literal["words", "prefixes", "factors", "classes"]
-"""What a training can be told: also the labels of stretches anywhere in its words, and their
-classes in the monoid of the language."""
+"""What a training can be told: also the labels of stretches anywhere in its words, and what they
+mean, by a head of their own: their classes in the monoid of the language."""
 
 
 def check_labels(labels: str) -> None:

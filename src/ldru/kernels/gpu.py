@@ -1,5 +1,6 @@
 """The GPU that kernels run on, as far as they must know it."""
 
+import importlib.util
 import os
 from functools import lru_cache
 from typing import NamedTuple
@@ -52,21 +53,43 @@ def current() -> Gpu:
     return _gpu(torch.cuda.current_device()) if torch.cuda.is_available() else INTERPRETER
 
 
+def wants_tf32() -> bool:
+    """Whether PyTorch's setting allows products of float32 in TF32."""
+    return torch.get_float32_matmul_precision() != "highest"
+
+
 def layer_precision() -> str:
     """Triton's name for the products of single layers, as PyTorch's setting wants them."""
-    is_full = torch.get_float32_matmul_precision() == "highest"
-    return "ieee" if is_full else current().precision(is_tf32=True)
+    return current().precision(is_tf32=True) if wants_tf32() else "ieee"
+
+
+def why_not() -> str | None:
+    """Why the kernels do not run here; None when they do."""
+    return current().why_not() if _has_triton() else "triton is not installed"
+
+
+for _asked in (wants_tf32, why_not):
+    # A compiler takes the answer for a constant, since it cannot follow the question. It compiles
+    # anew where the setting changes. (`torch.compiler.assume_constant_result` does the same, and
+    # imports the compiler.)
+    _asked._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+@lru_cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 @lru_cache
 def _gpu(index: int) -> Gpu:
+    from triton.runtime import driver
+
     found = torch.cuda.get_device_properties(index)
-    # AMD's have no more than what every program gets.
-    memory = getattr(found, "shared_memory_per_block_optin", found.shared_memory_per_block)
     return Gpu(
         found.name,
         torch.version.hip is None,
         (found.major, found.minor),
         processors=found.multi_processor_count,
-        memory=memory,
+        # By this Triton decides whether a program fits; PyTorch has it in some versions only.
+        memory=driver.active.utils.get_device_properties(index)["max_shared_mem"],
     )

@@ -1,10 +1,8 @@
 """Where Triton kernels can run at all, and how mapped axes join the axis of the members."""
 
-import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -22,9 +20,7 @@ def why_not(device: torch.device, dtype: torch.dtype = torch.float32) -> str | N
         return f"the input is on the {device.type}"
     if dtype != torch.float32:
         return f"the kernels compute in float32, not {str(dtype).removeprefix('torch.')}"
-    if not _has_triton():
-        return "triton is not installed"
-    return gpu.current().why_not()
+    return gpu.why_not()
 
 
 def is_interpreted() -> bool:
@@ -73,8 +69,3 @@ def merged(value: Tensor, axis: int | None, size: int) -> Tensor:
     """[size, members, ...] as [size * members, ...]; what is not mapped is the same for all."""
     value = value.expand(size, *value.shape) if axis is None else value.movedim(axis, 0)
     return value.flatten(0, 1)
-
-
-@lru_cache(maxsize=1)
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None

@@ -318,11 +318,11 @@ class LDRUClassifier(nn.Module):
             backend=backend,
         )
         self.head = Linear(dim, num_classes)
-        self.monoid_head: Linear | None = None
+        self.class_head: Linear | None = None
 
-    def add_monoid_head(self, size: int) -> None:
+    def add_class_head(self, size: int) -> None:
         """Give it a second head, on classes of a monoid; a training has it, and a run has not."""
-        self.monoid_head = Linear(self.encoder.dim, size)
+        self.class_head = Linear(self.encoder.dim, size)
 
     def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes: [batch, length] -> [batch, classes]."""
@@ -356,21 +356,21 @@ class LDRUClassifier(nn.Module):
         nodes, begin, end = self._factors_along(tokens, trees, lengths)
         return self.head(nodes), begin, end
 
-    def monoid_factors(
+    def class_factors(
         self, tokens: Tensor, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The `factors` of words, with the scores of the second head before their stretches."""
         nodes, begin, end = self._factors(tokens, lengths)
-        assert self.monoid_head is not None
-        return self.head(nodes), self.monoid_head(nodes), begin, end
+        assert self.class_head is not None
+        return self.head(nodes), self.class_head(nodes), begin, end
 
-    def monoid_factors_along(
+    def class_factors_along(
         self, tokens: Tensor, trees: Trees | RandomTrees, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The `monoid_factors` of words along trees of their own."""
+        """The `class_factors` of words along trees of their own."""
         nodes, begin, end = self._factors_along(tokens, trees, lengths)
-        assert self.monoid_head is not None
-        return self.head(nodes), self.monoid_head(nodes), begin, end
+        assert self.class_head is not None
+        return self.head(nodes), self.class_head(nodes), begin, end
 
     def scan(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Score the classes of every prefix: [batch, length] -> [batch, length, classes].

@@ -26,7 +26,7 @@ from ldru.training.fused_optimizer import make_optimizer
 from ldru.training.hard_words import SEARCH_EVERY, HardWords
 from ldru.training.lessons import Lessons
 from ldru.training.loss import cross_entropy, within_classes
-from ldru.training.member import MONOID_HEAD, Member, check_alike, common_model
+from ldru.training.member import CLASS_HEAD, Member, check_alike, common_model
 from ldru.training.muon import Muon
 from ldru.training.optimizer import Optimizer, StepSizes
 from ldru.training.parameters import Layout, Parameters
@@ -95,7 +95,7 @@ class Fleet:
             self.draws,
             self.skeleton,
             classes=self._classes,
-            monoid_sizes=torch.tensor([m.monoid_size for m in members], device=self.device),
+            stretch_classes=torch.tensor([m.stretch_classes for m in members], device=self.device),
             associativity=torch.tensor(
                 [m.settings.associativity for m in members], dtype=self.dtype, device=self.device
             ),
@@ -221,9 +221,7 @@ class Fleet:
         """The state dict of one member's own model, on the CPU, without what is for training."""
         member = self.parameters.layout.member(self.kept.matrix, index)
         return {
-            name: tensor.cpu()
-            for name, tensor in member.items()
-            if not name.startswith(MONOID_HEAD)
+            name: tensor.cpu() for name, tensor in member.items() if not name.startswith(CLASS_HEAD)
         }
 
     def random_buffers(self, batch_size: int) -> dict[str, Tensor]:

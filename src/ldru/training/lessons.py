@@ -16,18 +16,23 @@ from ldru.tasks.data_task import DataTask
 from ldru.training.draws.base import Draws
 from ldru.training.draws.data import DataDraws
 from ldru.training.draws.regular import RegularDraws
-from ldru.training.loss import cross_entropy, factor_cross_entropy, prefix_cross_entropy
+from ldru.training.loss import (
+    cross_entropy,
+    factor_cross_entropy,
+    prefix_cross_entropy,
+    weighted_cross_entropy,
+)
 from ldru.training.spec import TrainSpec
 
 ANSWERS = {
     "words": "forward",
     "prefixes": "scan",
     "factors": "factors",
-    "classes": "monoid_factors",
+    "classes": "class_factors",
 }
 """The methods by which models answer to what they are told of, along the balanced tree."""
 
-ALONG_TREES = {"factors": "factors_along", "classes": "monoid_factors_along"}
+ALONG_TREES = {"factors": "factors_along", "classes": "class_factors_along"}
 """The methods along random trees, where these are no answers to words alone."""
 
 WORDS_ALONG_TREES, WITH_ASSOCIATIVITY = "forward_along", "forward_with_associativity"
@@ -52,7 +57,8 @@ class Lessons:
     """The lessons of a fleet, along the balanced tree and along random trees.
 
     model: which the members share.
-    classes, monoid_sizes: how many classes each member's words have, and its monoid [members].
+    classes, stretch_classes: how many classes each member's words and their stretches have
+        [members].
     associativity: how much it weighs [members].
     """
 
@@ -63,12 +69,12 @@ class Lessons:
         model: nn.Module,
         *,
         classes: Tensor,
-        monoid_sizes: Tensor,
+        stretch_classes: Tensor,
         associativity: Tensor,
     ) -> None:
         _check(settings, draws, model)
         self.draws, self.classes = draws, classes
-        self.monoid_sizes, self.associativity = monoid_sizes, associativity
+        self.stretch_classes, self.associativity = stretch_classes, associativity
         told = settings.labels
         losses: dict[str, Losses] = {
             "words": self._of_words,
@@ -109,12 +115,26 @@ class Lessons:
     def _of_classes(
         self, batch: PaddedBatch, answers: tuple[Tensor, Tensor, Tensor, Tensor]
     ) -> Tensor:
-        """Of labels and of classes, as a model's `monoid_factors` has their scores."""
-        assert isinstance(self.draws, RegularDraws)
+        """Of labels and of classes, as a model's `class_factors` has their scores."""
         scores, of_classes, begin, end = answers
         told = self.draws.classify_factors(batch.tokens, begin, end)
-        losses = factor_cross_entropy(of_classes, told, end - begin, self.monoid_sizes)
-        return losses + self._of_factors(batch, (scores, begin, end))
+        losses = factor_cross_entropy(of_classes, told, end - begin, self.stretch_classes)
+        if isinstance(self.draws, RegularDraws):
+            return losses + self._of_factors(batch, (scores, begin, end))
+        return losses + self._of_whole_words(batch, (scores, begin, end))
+
+    def _of_whole_words(self, batch: PaddedBatch, answers: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """Of words alone, among all stretches."""
+        scores, begin, end = answers
+        rows, length = batch.tokens.shape[1:]
+        lengths = batch.lengths
+        if lengths is None:
+            lengths = torch.full_like(batch.labels, length)
+        # Rows without a stretch may say anything of where it is.
+        word = (begin.long() // length).clamp(max=rows - 1)
+        is_whole = (begin == word * length) & (end - begin == lengths.gather(1, word))
+        weights = is_whole.to(scores.dtype)
+        return weighted_cross_entropy(scores, batch.labels.gather(1, word), weights, self.classes)
 
 
 def check_answers(model: nn.Module, labels: str) -> None:
@@ -153,10 +173,10 @@ def _check_stretches(tasks: Sequence[DataTask], labels: str) -> None:
             f"{tasks[0].name!r} is a data set, which labels whole words: train it with "
             "labels='words'"
         )
-    if labels != "factors":
+    if labels == "prefixes":
         raise LdruError(
             f"{tasks[0].name!r} is a data set, which labels stretches of words, but no {labels}: "
-            "train it with labels='words' or 'factors'"
+            "train it with labels='words', 'factors' or 'classes'"
         )
     if len(ways) > 1:
         raise LdruError(

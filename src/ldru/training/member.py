@@ -8,12 +8,13 @@ from torch import Tensor, nn
 from ldru.base.errors import LdruError
 from ldru.base.randomness import Stream, fold, seed_key
 from ldru.layers.seeded import drawn
+from ldru.tasks.data_task import DataTask
 from ldru.tasks.regular_task import RegularTask
 from ldru.tasks.task import Task, Tokens
 from ldru.training.lessons import check_answers
 from ldru.training.spec import TrainSpec, conflicts
 
-MONOID_HEAD = "monoid_head."
+CLASS_HEAD = "class_head."
 """What the parameters of a model are called that only its training has."""
 
 
@@ -46,20 +47,18 @@ class Member:
         word = int(fold(seed_key(self.seed), Stream.WEIGHTS)[0])
         model = drawn(lambda: common_model([self]), seed=word % 2**32)
         if self.initial is not None:
-            own = {k: v for k, v in model.state_dict().items() if k.startswith(MONOID_HEAD)}
+            own = {k: v for k, v in model.state_dict().items() if k.startswith(CLASS_HEAD)}
             model.load_state_dict({**own, **self.initial})
         return model
 
     @property
-    def monoid_size(self) -> int:
-        """How many classes it is told of; 0 where it is told none."""
+    def stretch_classes(self) -> int:
+        """How many classes of stretches it is told of; 0 where it is told none."""
         if self.settings.labels != "classes":
             return 0
-        if not isinstance(self.task, RegularTask):
-            raise LdruError(
-                f"{self.task.name!r} is a data set, whose words have no classes: train it with "
-                "labels='words'"
-            )
+        if isinstance(self.task, DataTask):
+            return self.task.num_classes  # stretches have the labels of words
+        assert isinstance(self.task, RegularTask)
         try:
             return self.task.monoid.size
         except LdruError as problem:
@@ -75,10 +74,10 @@ def common_model(members: Sequence[Member]) -> nn.Module:
         vocab_size=max(member.task.vocab_size for member in members),
         num_classes=max(member.task.num_classes for member in members),
     )
-    monoid_size = max(member.monoid_size for member in members)
-    if monoid_size:
+    stretch_classes = max(member.stretch_classes for member in members)
+    if stretch_classes:
         check_answers(model, members[0].settings.labels)
-        model.add_monoid_head(monoid_size)  # type: ignore[operator]
+        model.add_class_head(stretch_classes)  # type: ignore[operator]
     return model
 
 

@@ -61,8 +61,9 @@ class TrainSpec:
         keep: which weights a run has in the end, and is validated with.
         labels: what a model is told: the labels of words, also those of all their prefixes
             ("prefixes", in steps along the balanced tree), or those of all stretches of words that
-            the tree has a node for ("factors"; of ListOps, completed), with their classes in the
-            monoid ("classes").
+            the tree has a node for ("factors"; of ListOps, completed), and by a second head their
+            classes in the monoid ("classes"; of ListOps the second head is told the values of
+            stretches, and the first those of words alone).
     """
 
     steps: int | None = None

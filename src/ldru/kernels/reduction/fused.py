@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ldru.kernels import support
+from ldru.kernels import gpu, support
 from ldru.kernels.reduction.layout import flatten
 from ldru.kernels.support import merged
 
@@ -58,7 +58,7 @@ class Kernels:
     def __init__(self, operator: nn.Module, block: nn.Module) -> None:
         self.flat = flatten(operator, block)[None]
         self.is_silu = operator.activation == "silu"
-        self.is_tf32 = torch.get_float32_matmul_precision() != "highest"
+        self.is_tf32 = gpu.wants_tf32()
 
     def reduce(self, x: Tensor, lengths: Tensor | None, drop: Drop | None) -> Tensor:
         """Reduce words: [batch, length, dim] -> [batch, dim]."""

@@ -139,6 +139,9 @@ class DataDraws(Draws):
         assert label is not None, "labels of factors were checked before"
         return label(tokens, begin, end)
 
+    def classify_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+        return self.label_factors(tokens, begin, end)
+
     def row_keys(self, step: Tensor, *, num_layers: int, batch_size: int) -> Tensor:
         if support.why_not(self.device):
             return super().row_keys(step, num_layers=num_layers, batch_size=batch_size)

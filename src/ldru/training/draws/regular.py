@@ -81,7 +81,7 @@ class RegularDraws(Draws):
         return self._ends_of(tokens, begin, end, *self._machines)
 
     def classify_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
-        """The classes of stretches in the monoids, as `label_factors` gives their labels."""
+        """Their classes in the monoids."""
         return self._ends_of(tokens, begin, end, *self._monoids)
 
     def _ends_of(self, tokens: Tensor, begin: Tensor, end: Tensor, *machines: Tensor) -> Tensor:
