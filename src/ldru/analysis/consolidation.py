@@ -39,6 +39,9 @@ NEAREST, FARTHEST = 0.03, 1.0
 CLOSENESS = 10.0
 """Of a squared distance from where it belongs, beside a squared slope."""
 
+RISING = 4.0
+"""Of an entry that rises alone, beside a pair: the block by itself has the steeper slopes."""
+
 SMALL = 0.1
 """Of the distance at which a slope is taken, where the steepest direction is looked for."""
 
@@ -96,7 +99,7 @@ def consolidate(
     for step in range(1, steps + 1):
         optimizer.step(
             pairs.loss(points, PAIRS)
-            + rises.loss(points, RISES)
+            + RISING * rises.loss(points, RISES)
             + CLOSENESS * _squared(model.symbol_leaves() - points[leaf]).mean()
             + functional.cross_entropy(model.head(points), answer)
         )

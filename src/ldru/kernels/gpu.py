@@ -72,7 +72,7 @@ for _asked in (wants_tf32, why_not):
     # A compiler takes the answer for a constant, since it cannot follow the question. It compiles
     # anew where the setting changes. (`torch.compiler.assume_constant_result` does the same, and
     # imports the compiler.)
-    _asked._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    vars(_asked)["_dynamo_marked_constant"] = True
 
 
 @lru_cache
