@@ -2,7 +2,7 @@
 
 `make certificates` takes every shipped model whose exact machine is right at every length, and
 consolidates and certifies it. It takes ten minutes on one core, and more than an hour for
-prefix_4_4, which has no row so far; rows that are there already stay.
+prefix_4_4, which has no row so far. Rows that are there already stay.
 """
 
 import json
