@@ -12,7 +12,7 @@ OLDEST = (8, 0)
 
 
 class Gpu(NamedTuple):
-    """What a launch depends on.
+    """A GPU, by all that a launch depends on.
 
     memory: shared memory that a program may have, in bytes.
     """

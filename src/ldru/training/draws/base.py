@@ -49,7 +49,7 @@ class Draws(ABC):
 
     @abstractmethod
     def classify_factors(self, tokens: Tensor, begin: Tensor, end: Tensor) -> Tensor:
-        """What stretches of words mean, as `label_factors` gives their labels."""
+        """The classes of stretches of words, as `label_factors` gives their labels."""
 
     def tree_keys(self, step: Tensor, *, batch_size: int) -> Tensor:
         """A key for the random tree of each word of a step: [members, batch, 2]."""
