@@ -16,6 +16,7 @@ def compiled(folder, *arguments):
     environment = {
         **{k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"},
         "TRITON_CACHE_DIR": str(folder),
+        "LDRU_DATA": str(folder / "data"),
     }
     done = subprocess.run(
         [sys.executable, "-m", "tests.kernels.compiling", *arguments],

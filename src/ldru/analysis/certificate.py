@@ -296,7 +296,7 @@ def _pair_distances(
     left, right, joined = (torch.from_numpy(table).to(points.device) for table in moves[:3])
     rows = torch.arange(len(left), device=points.device) if only is None else only
     # Filled in place: results of their own, left between the large sets of a chunk and those of the
-    # next one, keep the heap from being used again, and 86,352 pairs took 22 GB.
+    # next one, keep the heap from being used again, until 86,352 pairs run out of 22 GB.
     found = points.new_empty(len(rows))
     for some, distances in zip(rows.split(CHUNK), found.split(CHUNK), strict=True):
         pairs = pairs_of_balls(points[left[some]], points[right[some]], radius=radius)

@@ -13,7 +13,7 @@ from ldru.kernels.reduction.fused import Drop
 class Tiling:
     """The shape of one program's work.
 
-    memory: shared memory that it takes at most, in KiB: at width 64, of all kinds of GPU.
+    memory: what a GPU must have for it, shared and in KiB: no less than it takes at width 64.
     units: how many of the 4 d units of a hidden layer go through at a time; divides 64.
     """
 
